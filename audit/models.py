@@ -1,0 +1,131 @@
+"""
+The trail's tables, and the base of every table that the trail proves.
+
+Must stay generic: knows ids and names of actions, no model of another app, no value of a person.
+"""
+
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+
+class Captured(models.Model):
+    """
+    Base of every stateful table: its changes are captured by trigger, whichever way they are made.
+
+    The database sets both columns with every version. `revision` names the version; `salt` makes
+    the digest in its event useless for guessing the value once the row is gone. An instance keeps
+    the old ones after `save()`: read the row again to know them.
+    """
+
+    #: The record's name in actions, e.g. ``preference`` in ``preference.created``.
+    noun: ClassVar[str]
+
+    revision = models.CharField(max_length=32, db_default="", editable=False)
+    salt = models.CharField(max_length=32, db_default="", editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class Event(models.Model):
+    """
+    One change, refusal or disclosure. Written by the database alone and never altered.
+
+    The columns up to `actor_digest` are hashed; the readable ones after it are covered by the two
+    salted digests, so that they can be blanked together with their salt when a person is erased.
+    """
+
+    class Outcome(models.TextChoices):
+        DONE = "done"
+        DENIED = "denied"
+
+    id = models.BigAutoField(primary_key=True)
+    tenant_id = models.BigIntegerField(help_text="0 stands for the installation.")
+    at = models.DateTimeField()
+    transaction = models.BigIntegerField(help_text="PostgreSQL's id of the transaction.")
+    cluster = models.BigIntegerField(help_text="System identifier: ids restart in a new cluster.")
+    action = models.TextField(help_text="Noun and verb, as in preference.created.")
+    outcome = models.TextField(choices=Outcome)
+    record = models.TextField(null=True)
+    record_id = models.BigIntegerField(null=True)
+    subject_id = models.BigIntegerField(null=True)
+    actor_id = models.TextField(null=True)
+    purpose = models.TextField(null=True)
+    changed = ArrayField(models.TextField(), help_text="Names of the columns that changed.")
+    revision_before = models.TextField(null=True)
+    revision_after = models.TextField(null=True)
+    row_digest = models.TextField(null=True, help_text="SHA-256 of the row's salt and text.")
+    target_digest = models.TextField()
+    actor_digest = models.TextField()
+
+    subject = models.TextField(null=True)
+    scope = models.TextField(null=True)
+    key = models.TextField(null=True)
+    on_behalf_of = models.TextField(null=True)
+    reason = models.TextField(null=True)
+    request_id = models.TextField(null=True)
+    target_salt = models.TextField(null=True)
+    actor = models.TextField(null=True)
+    actor_salt = models.TextField(null=True)
+
+    class Meta:
+        db_table = "consentful_audit_event"
+        indexes = [
+            models.Index(fields=["tenant_id", "id"], name="consentful_event_tenant"),
+            models.Index(
+                fields=["tenant_id", "record", "record_id", "id"], name="consentful_event_record"
+            ),
+            # The sealer asks which events belong to transactions that are still running.
+            models.Index(fields=["transaction"], name="consentful_event_transaction"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} ({self.pk})"
+
+
+class Seal(models.Model):
+    """One link of a tenant's hash chain: this event, in this place, after that link."""
+
+    id = models.BigAutoField(primary_key=True)
+    tenant_id = models.BigIntegerField()
+    sequence = models.BigIntegerField()
+    event = models.OneToOneField(
+        Event, on_delete=models.DO_NOTHING, db_constraint=False, related_name="seal"
+    )
+    previous = models.CharField(max_length=64)
+    hash = models.CharField(max_length=64)
+    at = models.DateTimeField()
+
+    class Meta:
+        db_table = "consentful_audit_seal"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant_id", "sequence"], name="consentful_seal_sequence"
+            ),
+            # Two links after one would be a fork.
+            models.UniqueConstraint(
+                fields=["tenant_id", "previous"], name="consentful_seal_previous"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"seal {self.sequence} of tenant {self.tenant_id}"
+
+
+class Head(models.Model):
+    """Where a tenant's chain stands: the sealer's lock, and a witness of the chain's length."""
+
+    tenant_id = models.BigIntegerField(primary_key=True)
+    sequence = models.BigIntegerField()
+    hash = models.CharField(max_length=64)
+    cluster = models.BigIntegerField()
+    horizon = models.BigIntegerField(help_text="Events of older transactions are sealed, ...")
+    resume = models.BigIntegerField(help_text="... but for those with this id or a larger one.")
+
+    class Meta:
+        db_table = "consentful_audit_head"
+
+    def __str__(self) -> str:
+        return f"head of tenant {self.tenant_id}"

@@ -1,0 +1,208 @@
+-- Complete by construction: every change of a stateful table becomes an event, whichever way
+-- it was made, and every version of a row gets a revision that nobody can choose.
+
+-- The text that a row's digest covers: its columns by name, those that are null left out, so
+-- that a later migration may add a nullable column without touching a row. Member values are
+-- the database's own JSON text; a stored value of type json stays as it was written.
+CREATE FUNCTION consentful_row_text(row_json json) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+SET timezone = 'UTC'
+AS $$
+    SELECT string_agg(key || '=' || value::text, ';' ORDER BY key COLLATE "C")
+    FROM json_each(row_json) WHERE value::text <> 'null'
+$$;
+
+-- BEFORE INSERT OR UPDATE: a fresh revision and a fresh salt for every version. "Always",
+-- not "unless given": a caller could otherwise repeat an old one.
+CREATE FUNCTION consentful_revise() RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = public, pg_temp
+AS $$
+BEGIN
+    -- *= compares the stored bytes: type json has no equality of its own.
+    IF TG_OP = 'UPDATE' AND NEW *= OLD THEN
+        RETURN NEW;
+    END IF;
+    NEW.revision := replace(gen_random_uuid()::text, '-', '');
+    NEW.salt := replace(gen_random_uuid()::text, '-', '');
+    RETURN NEW;
+END
+$$;
+
+-- AFTER INSERT, UPDATE OR DELETE, per row. Arguments: the record's noun; the verb of an UPDATE;
+-- a column whose content is the verb of an INSERT (the ledger's decision).
+CREATE FUNCTION consentful_capture() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+SET timezone = 'UTC'
+AS $$
+DECLARE
+    noun text := TG_ARGV[0];
+    verb text;
+    row_json json;
+    row_salt text;
+    digest text;
+    names text[] := '{}';
+    facts record;
+    tenant bigint;
+    subject bigint;
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        IF NEW *= OLD THEN
+            RETURN NULL;
+        END IF;
+        SELECT array_agg(fresh.key ORDER BY fresh.key COLLATE "C") INTO names
+        FROM json_each(to_json(NEW)) AS fresh JOIN json_each(to_json(OLD)) AS stale USING (key)
+        WHERE fresh.value::text <> stale.value::text AND fresh.key NOT IN ('revision', 'salt');
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        row_json := to_json(OLD);
+    ELSE
+        row_json := to_json(NEW);
+        digest := encode(sha256(convert_to(
+            NEW.salt || ';' || consentful_row_text(row_json), 'UTF8')), 'hex');
+    END IF;
+    SELECT max(value #>> '{}') FILTER (WHERE key = 'id')::bigint AS id,
+           max(value #>> '{}') FILTER (WHERE key = 'tenant_id')::bigint AS tenant_id,
+           max(value #>> '{}') FILTER (WHERE key = 'subject_id')::bigint AS subject_id,
+           max(value #>> '{}') FILTER (WHERE key = 'purpose_id')::bigint AS purpose_id,
+           max(value #>> '{}') FILTER (WHERE key = 'scope') AS scope,
+           max(value #>> '{}') FILTER (WHERE key = 'key') AS key,
+           max(value #>> '{}') FILTER (WHERE key = 'external_id') AS external_id,
+           max(value #>> '{}') FILTER (WHERE key = 'slug') AS slug,
+           max(value #>> '{}') FILTER (WHERE key = 'expires_at')::timestamptz AS expires_at,
+           max(value #>> '{}') FILTER (WHERE key = TG_ARGV[2]) AS verb
+    INTO facts FROM json_each(row_json);
+    verb := CASE TG_OP
+        WHEN 'INSERT' THEN coalesce(facts.verb, 'created')
+        WHEN 'UPDATE' THEN TG_ARGV[1]
+        ELSE CASE WHEN facts.expires_at <= consentful_now() THEN 'expired' ELSE 'deleted' END
+    END;
+    tenant := CASE noun WHEN 'tenant' THEN facts.id ELSE coalesce(facts.tenant_id, 0) END;
+    subject := CASE noun WHEN 'subject' THEN facts.id ELSE facts.subject_id END;
+    PERFORM consentful_append_event(
+        tenant, noun || '.' || verb, 'done', noun, facts.id, subject,
+        CASE noun WHEN 'subject' THEN facts.external_id
+             ELSE consentful_subject_name(tenant, subject) END,
+        facts.scope, facts.key,
+        CASE noun WHEN 'purpose' THEN facts.slug
+             ELSE consentful_purpose_slug(tenant, facts.purpose_id) END,
+        coalesce(names, '{}'),
+        CASE WHEN TG_OP <> 'INSERT' THEN OLD.revision END,
+        CASE WHEN TG_OP <> 'DELETE' THEN NEW.revision END,
+        digest, nullif(current_setting('consentful.context', true), '')::json);
+    RETURN NULL;
+END
+$$;
+
+-- The one INSERT into the trail. Two salted digests cover the readable columns, one for the
+-- target and one for the actor, so that an erasure can blank either and the chain, which
+-- covers the digests, still verifies.
+CREATE FUNCTION consentful_append_event(
+    tenant bigint, action text, outcome text, record text, record_id bigint,
+    subject_id bigint, subject text, scope text, key text, purpose text, changed text[],
+    revision_before text, revision_after text, row_digest text, context json
+) RETURNS bigint
+LANGUAGE plpgsql
+SET search_path = public, pg_temp
+AS $$
+DECLARE
+    actor text := coalesce(context ->> 'actor', 'role:' || session_user);
+    behalf text := context ->> 'on_behalf_of';
+    request text := context ->> 'request_id';
+    why text := context ->> 'reason';
+    actor_salt text := replace(gen_random_uuid()::text, '-', '');
+    target_salt text := replace(gen_random_uuid()::text, '-', '');
+    event_id bigint;
+BEGIN
+    INSERT INTO consentful_audit_event (
+        tenant_id, at, transaction, cluster, action, outcome, record, record_id,
+        subject_id, actor_id, purpose, changed, revision_before, revision_after, row_digest,
+        subject, scope, key, on_behalf_of, reason, request_id, target_salt, target_digest,
+        actor, actor_salt, actor_digest)
+    VALUES (
+        tenant, consentful_now(), pg_current_xact_id()::text::bigint, consentful_cluster(),
+        action, outcome, record, record_id,
+        subject_id, context ->> 'actor_id', purpose, changed,
+        revision_before, revision_after, row_digest,
+        subject, scope, key, behalf, why, request, target_salt,
+        encode(sha256(convert_to(target_salt || ';' ||
+            json_build_array(subject, scope, key, behalf, why, request)::text, 'UTF8')), 'hex'),
+        actor, actor_salt,
+        encode(sha256(convert_to(actor_salt || ';' || json_build_array(actor)::text, 'UTF8')), 'hex'))
+    RETURNING id INTO event_id;
+    RETURN event_id;
+END
+$$;
+
+-- Transaction ids start anew in a restored cluster, so an event says in which one it was written.
+CREATE FUNCTION consentful_cluster() RETURNS bigint
+LANGUAGE sql STABLE
+AS $$ SELECT system_identifier FROM pg_control_system() $$;
+
+-- What is no change of data: an attempt refused, a disclosure, an injection into a prompt.
+-- Changes come from triggers alone, so nobody can claim one that never happened.
+CREATE FUNCTION consentful_record_event(
+    tenant bigint, context text, action text, outcome text,
+    subject text DEFAULT NULL, scope text DEFAULT NULL, key text DEFAULT NULL,
+    purpose text DEFAULT NULL
+) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+BEGIN
+    IF action NOT IN ('access.denied', 'data.disclosed', 'context.injected') THEN
+        RAISE EXCEPTION 'events of % are written by capture alone', action
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    RETURN consentful_append_event(
+        tenant, action, outcome, NULL, NULL, consentful_subject_id(tenant, subject), subject,
+        scope, key, purpose, '{}', NULL, NULL, NULL, context::json);
+END
+$$;
+
+CREATE FUNCTION consentful_subject_id(tenant bigint, subject text) RETURNS bigint
+LANGUAGE sql STABLE AS $$ SELECT NULL::bigint $$;
+
+-- Insert-only, for everyone: the owner too would have to disable this trigger first.
+CREATE FUNCTION consentful_refuse() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    RAISE EXCEPTION '% of % is refused', TG_OP, TG_TABLE_NAME
+        USING ERRCODE = 'insufficient_privilege', HINT = TG_ARGV[0];
+END
+$$;
+
+-- Put a table under capture. Called by migrations, as owner.
+CREATE FUNCTION consentful_attach(
+    target regclass, noun text, verb_of_update text DEFAULT 'changed', verb_column text DEFAULT ''
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    EXECUTE format('CREATE TRIGGER consentful_revise BEFORE INSERT OR UPDATE ON %s
+        FOR EACH ROW EXECUTE FUNCTION consentful_revise()', target);
+    EXECUTE format('CREATE TRIGGER consentful_capture AFTER INSERT OR UPDATE OR DELETE ON %s
+        FOR EACH ROW EXECUTE FUNCTION consentful_capture(%L, %L, %L)',
+        target, noun, verb_of_update, verb_column);
+    EXECUTE format('CREATE TRIGGER consentful_no_truncate BEFORE TRUNCATE ON %s
+        FOR EACH STATEMENT EXECUTE FUNCTION consentful_refuse(%L)',
+        target, 'TRUNCATE leaves no events: delete the rows.');
+END
+$$;
+
+CREATE TRIGGER consentful_insert_only BEFORE UPDATE OR DELETE ON consentful_audit_event
+    FOR EACH ROW EXECUTE FUNCTION consentful_refuse('The trail is insert-only.');
+CREATE TRIGGER consentful_insert_only_all BEFORE TRUNCATE ON consentful_audit_event
+    FOR EACH STATEMENT EXECUTE FUNCTION consentful_refuse('The trail is insert-only.');
+CREATE TRIGGER consentful_insert_only BEFORE UPDATE OR DELETE ON consentful_audit_seal
+    FOR EACH ROW EXECUTE FUNCTION consentful_refuse('The chain is insert-only.');
+CREATE TRIGGER consentful_insert_only_all BEFORE TRUNCATE ON consentful_audit_seal
+    FOR EACH STATEMENT EXECUTE FUNCTION consentful_refuse('The chain is insert-only.');
+
+REVOKE EXECUTE ON FUNCTION consentful_append_event(
+    bigint, text, text, text, bigint, bigint, text, text, text, text, text[], text, text, text, json
+) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION consentful_capture() FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION consentful_attach(regclass, text, text, text) FROM PUBLIC;

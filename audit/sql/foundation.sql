@@ -1,0 +1,70 @@
+-- The clock, and what a transaction has announced about itself.
+-- Every function here is called by the apps above; none of them knows those apps.
+
+-- The one clock of the service: after a lock was waited for, now() and statement_timestamp()
+-- lie in the past. Tests replace this function, as owner, to freeze time.
+CREATE FUNCTION consentful_now() RETURNS timestamptz
+LANGUAGE sql VOLATILE PARALLEL SAFE
+AS $$ SELECT clock_timestamp() $$;
+
+-- The tenant this transaction works for. An error instead of NULL: a policy that silently
+-- showed no rows would hide a forgotten unit of work. Tenant 0 stands for the installation.
+CREATE FUNCTION consentful_tenant() RETURNS bigint
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $$
+DECLARE
+    announced text := current_setting('consentful.tenant', true);
+BEGIN
+    IF announced IS NULL OR announced = '' THEN
+        RAISE EXCEPTION 'no tenant was announced to this transaction'
+            USING ERRCODE = 'CF002', HINT = 'Enter a unit of work (tenants.units) first.';
+    END IF;
+    RETURN announced::bigint;
+END
+$$;
+
+-- Hooks that the apps above replace, so that an event can carry readable names although
+-- this app knows ids only.
+CREATE FUNCTION consentful_subject_name(tenant bigint, subject bigint) RETURNS text
+LANGUAGE sql STABLE AS $$ SELECT NULL::text $$;
+
+CREATE FUNCTION consentful_purpose_slug(tenant bigint, purpose bigint) RETURNS text
+LANGUAGE sql STABLE AS $$ SELECT NULL::text $$;
+
+-- Keys of advisory locks: prefixed, since hosts and job queues share the key space.
+CREATE FUNCTION consentful_fence_key(tenant bigint, subject text) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT hashtextextended('consentful:' || tenant || ':' || subject, 0) $$;
+
+-- Announce who works for which tenant, and fence the persons concerned, in one round trip.
+-- Must be a statement of its own, before any read that decides: under READ COMMITTED the next
+-- statement then sees everything that was committed before the lock was granted.
+CREATE FUNCTION consentful_enter(
+    tenant bigint, context text, subjects text[] DEFAULT '{}', exclusive boolean DEFAULT false
+) RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    fence bigint;
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'the consent fence needs READ COMMITTED, not %',
+            current_setting('transaction_isolation')
+            USING ERRCODE = 'CF001',
+                  HINT = 'A snapshot taken before the lock lets a write pass a withdrawal.';
+    END IF;
+    PERFORM set_config('consentful.tenant', tenant::text, true),
+            set_config('consentful.context', context, true),
+            set_config('lock_timeout', '3s', true);
+    -- Everyone takes several fences in the order of their keys, so nobody waits in a circle.
+    FOR fence IN
+        SELECT DISTINCT consentful_fence_key(tenant, name) AS key FROM unnest(subjects) AS name ORDER BY key
+    LOOP
+        IF exclusive THEN
+            PERFORM pg_advisory_xact_lock(fence);
+        ELSE
+            PERFORM pg_advisory_xact_lock_shared(fence);
+        END IF;
+    END LOOP;
+END
+$$;

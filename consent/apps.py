@@ -1,0 +1,19 @@
+"""The consent app: may this purpose be served for this subject?"""
+
+from typing import ClassVar
+
+from django.apps import AppConfig
+
+
+class ConsentConfig(AppConfig):
+    name = "consent"
+    label = "consentful_consent"
+    verbose_name = "Consent"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    runtime_rights: ClassVar[dict[str, str]] = {
+        "consentful_consent_entry": "SELECT, INSERT",
+        "consentful_consent_state": "SELECT",
+        # A published notice is what people agreed to: it never changes.
+        "consentful_notice": "SELECT, INSERT",
+    }

@@ -1,0 +1,175 @@
+"""Purposes, the notices people saw, the ledger of their decisions and its current state."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models.functions import Now
+from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
+
+from audit.models import Captured
+from tenants.models import SLUG, Subject, Tenant
+
+#: Codename of the guardian permission that lets an agent serve a purpose.
+SERVE = "serve_purpose"
+
+
+class Purpose(Captured):
+    """Why data is processed, and on what ground."""
+
+    noun: ClassVar[str] = "purpose"
+
+    class LawfulBasis(models.TextChoices):
+        """The six grounds of GDPR article 6(1); the ledger is asked for the first alone."""
+
+        CONSENT = "consent"
+        CONTRACT = "contract"
+        LEGAL_OBLIGATION = "legal_obligation"
+        VITAL_INTEREST = "vital_interest"
+        PUBLIC_INTEREST = "public_interest"
+        LEGITIMATE_INTEREST = "legitimate_interest"
+
+    class OnWithdrawal(models.TextChoices):
+        """What becomes of the records; erasing them is not offered before it is done."""
+
+        KEEP = "keep"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
+    slug = models.CharField(max_length=64, validators=[SLUG])
+    title = models.CharField(max_length=200)
+    lawful_basis = models.CharField(max_length=32, choices=LawfulBasis)
+    required_version = models.PositiveIntegerField(
+        default=0, help_text="Consent to an older notice is outdated. 0 while there is no notice."
+    )
+    on_withdrawal = models.CharField(max_length=16, choices=OnWithdrawal, default=OnWithdrawal.KEEP)
+    retired_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "consentful_purpose"
+        permissions = [(SERVE, "Can serve this purpose as an agent")]
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "slug"], name="consentful_purpose_slug")
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Notice(Captured):
+    """The exact text, in one version and language, that people are shown. Never changed."""
+
+    noun: ClassVar[str] = "notice"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
+    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT, related_name="notices")
+    version = models.PositiveIntegerField()
+    locale = models.CharField(max_length=35, help_text="A BCP 47 language tag.")
+    text = models.TextField()
+    digest = models.CharField(max_length=64, editable=False, help_text="SHA-256 of the text in UTF-8.")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "consentful_notice"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["purpose", "version", "locale"], name="consentful_notice_version"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.version} ({self.locale})"
+
+
+class PurposeUserPermission(UserObjectPermissionBase, Captured):  # type: ignore[misc]
+    """One agent that may serve one purpose."""
+
+    noun: ClassVar[str] = "purpose_grant"
+
+    content_object = models.ForeignKey(Purpose, on_delete=models.CASCADE, db_column="purpose_id")
+    #: Set by trigger from the purpose: guardian does not know tenants.
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, null=True, editable=False)
+
+    class Meta(UserObjectPermissionBase.Meta):
+        db_table = "consentful_purpose_user_permission"
+
+
+class PurposeGroupPermission(GroupObjectPermissionBase, Captured):  # type: ignore[misc]
+    """One group of agents that may serve one purpose."""
+
+    noun: ClassVar[str] = "purpose_group_grant"
+
+    content_object = models.ForeignKey(Purpose, on_delete=models.CASCADE, db_column="purpose_id")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, null=True, editable=False)
+
+    class Meta(GroupObjectPermissionBase.Meta):
+        db_table = "consentful_purpose_group_permission"
+
+
+class Decision(models.TextChoices):
+    """What a person decided about a purpose."""
+
+    GIVEN = "given"
+    REFUSED = "refused"
+    WITHDRAWN = "withdrawn"
+
+
+class ConsentEntry(Captured):
+    """One decision, as it was made. The ledger is append-only."""
+
+    noun: ClassVar[str] = "consent"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
+    subject = models.ForeignKey(Subject, on_delete=models.PROTECT)
+    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT)
+    sequence = models.PositiveIntegerField(
+        db_default=0, editable=False, help_text="Set by trigger: 1, 2, 3 … for this person and purpose."
+    )
+    entry = models.CharField(
+        max_length=32, db_default="", editable=False, help_text="Set by trigger: the name outside."
+    )
+    decision = models.CharField(max_length=16, choices=Decision)
+    version = models.PositiveIntegerField(null=True, help_text="The notice version that was shown.")
+    locale = models.CharField(max_length=35, null=True)
+    notice_digest = models.CharField(max_length=64, null=True)
+    expires_at = models.DateTimeField(null=True)
+    actor = models.CharField(max_length=200)
+    method = models.CharField(max_length=32, help_text="user_confirmed, operator, import or system.")
+    evidence = models.TextField(null=True)
+    at = models.DateTimeField(db_default=Now(), editable=False, help_text="Set by trigger.")
+
+    class Meta:
+        db_table = "consentful_consent_entry"
+        verbose_name_plural = "consent entries"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "subject", "purpose", "sequence"], name="consentful_entry_sequence"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.decision} ({self.sequence})"
+
+
+class ConsentState(models.Model):
+    """The newest decision of one person on one purpose, kept by a trigger on the ledger alone."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
+    subject = models.ForeignKey(Subject, on_delete=models.PROTECT)
+    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT)
+    decision = models.CharField(max_length=16, choices=Decision)
+    version = models.PositiveIntegerField(null=True)
+    expires_at = models.DateTimeField(null=True)
+    since = models.DateTimeField()
+    sequence = models.PositiveIntegerField()
+    entry = models.CharField(max_length=32)
+
+    class Meta:
+        db_table = "consentful_consent_state"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "subject", "purpose"], name="consentful_state_address"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.decision

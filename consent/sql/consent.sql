@@ -1,0 +1,143 @@
+-- The ledger, its current state, and the gate.
+
+CREATE OR REPLACE FUNCTION consentful_purpose_slug(tenant bigint, purpose bigint) RETURNS text
+LANGUAGE sql STABLE
+AS $$ SELECT slug FROM consentful_purpose WHERE tenant_id = tenant AND id = purpose $$;
+
+-- Foreign keys ignore row-level security: those between tenant tables name the tenant too.
+ALTER TABLE consentful_purpose ADD CONSTRAINT consentful_purpose_in_tenant UNIQUE (tenant_id, id);
+ALTER TABLE consentful_notice ADD CONSTRAINT consentful_notice_purpose
+    FOREIGN KEY (tenant_id, purpose_id) REFERENCES consentful_purpose (tenant_id, id);
+ALTER TABLE consentful_consent_entry
+    ADD CONSTRAINT consentful_entry_purpose
+        FOREIGN KEY (tenant_id, purpose_id) REFERENCES consentful_purpose (tenant_id, id),
+    ADD CONSTRAINT consentful_entry_subject
+        FOREIGN KEY (tenant_id, subject_id) REFERENCES consentful_subject (tenant_id, id),
+    ADD CONSTRAINT consentful_entry_finite CHECK (expires_at < '9999-12-31 00:00:00+00'),
+    ADD CONSTRAINT consentful_entry_decision CHECK (decision IN ('given', 'refused', 'withdrawn')),
+    ADD CONSTRAINT consentful_entry_version CHECK (decision <> 'given' OR version IS NOT NULL);
+ALTER TABLE consentful_consent_state
+    ADD CONSTRAINT consentful_state_purpose
+        FOREIGN KEY (tenant_id, purpose_id) REFERENCES consentful_purpose (tenant_id, id),
+    ADD CONSTRAINT consentful_state_subject
+        FOREIGN KEY (tenant_id, subject_id) REFERENCES consentful_subject (tenant_id, id);
+
+-- BEFORE INSERT: the ledger's own order and clock. The exclusive fence is taken here too, so
+-- that a decision made by plain SQL cannot slip past a writer that relied on the one before.
+CREATE FUNCTION consentful_number_entry() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(consentful_fence_key(
+        NEW.tenant_id, consentful_subject_name(NEW.tenant_id, NEW.subject_id)));
+    SELECT coalesce(max(e.sequence), 0) + 1 INTO NEW.sequence FROM consentful_consent_entry e
+    WHERE e.tenant_id = NEW.tenant_id AND e.subject_id = NEW.subject_id
+      AND e.purpose_id = NEW.purpose_id;
+    NEW.entry := replace(gen_random_uuid()::text, '-', '');
+    NEW.at := consentful_now();
+    RETURN NEW;
+END
+$$;
+
+-- AFTER INSERT: the one writer of the current state.
+CREATE FUNCTION consentful_keep_state() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+BEGIN
+    INSERT INTO consentful_consent_state AS s (
+        tenant_id, subject_id, purpose_id, decision, version, expires_at, since, sequence, entry)
+    VALUES (NEW.tenant_id, NEW.subject_id, NEW.purpose_id, NEW.decision, NEW.version,
+            NEW.expires_at, NEW.at, NEW.sequence, NEW.entry)
+    ON CONFLICT (tenant_id, subject_id, purpose_id) DO UPDATE
+    SET decision = NEW.decision, version = NEW.version, expires_at = NEW.expires_at,
+        since = NEW.at, sequence = NEW.sequence, entry = NEW.entry
+    WHERE s.sequence < NEW.sequence;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION consentful_grant_tenant() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+BEGIN
+    SELECT p.tenant_id INTO NEW.tenant_id FROM consentful_purpose p WHERE p.id = NEW.purpose_id;
+    RETURN NEW;
+END
+$$;
+
+-- What a state means at one moment. Expiry and a raised notice version are read, never stored.
+CREATE FUNCTION consentful_consent_status(
+    decision text, version integer, expires_at timestamptz, required_version integer,
+    moment timestamptz
+) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+    SELECT CASE
+        WHEN decision IS NULL THEN 'none'
+        WHEN decision <> 'given' THEN decision
+        WHEN expires_at <= moment THEN 'expired'
+        WHEN version < required_version THEN 'outdated'
+        ELSE 'given'
+    END
+$$;
+
+-- The gate: may this purpose be served for this person now, by this agent? Returns NULL or the
+-- code of the refusal. Under READ COMMITTED, with the fence held, the answer stays true until
+-- the transaction ends. A NULL agent is a person's own or an operator's credential.
+CREATE FUNCTION consentful_gate(
+    tenant bigint, subject text, purpose bigint, agent text, moment timestamptz
+) RETURNS text
+LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+    basis text;
+    required integer;
+    status text;
+BEGIN
+    IF agent IS NOT NULL AND NOT consentful_serves(tenant, agent, purpose) THEN
+        RETURN 'purpose_not_allowed';
+    END IF;
+    SELECT p.lawful_basis, p.required_version INTO basis, required
+    FROM consentful_purpose p WHERE p.tenant_id = tenant AND p.id = purpose;
+    IF basis = 'consent' THEN
+        SELECT consentful_consent_status(s.decision, s.version, s.expires_at, required, moment)
+        INTO status
+        FROM consentful_subject who JOIN consentful_consent_state s
+          ON s.tenant_id = tenant AND s.subject_id = who.id AND s.purpose_id = purpose
+        WHERE who.tenant_id = tenant AND who.external_id = subject;
+        IF status IS DISTINCT FROM 'given' THEN
+            RETURN 'consent_required';
+        END IF;
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+SELECT consentful_attach('consentful_purpose', 'purpose');
+SELECT consentful_attach('consentful_notice', 'notice');
+SELECT consentful_attach('consentful_purpose_user_permission', 'purpose_grant');
+SELECT consentful_attach('consentful_purpose_group_permission', 'purpose_group_grant');
+SELECT consentful_attach('consentful_consent_entry', 'consent', 'changed', 'decision');
+
+CREATE TRIGGER consentful_number_entry BEFORE INSERT ON consentful_consent_entry
+    FOR EACH ROW EXECUTE FUNCTION consentful_number_entry();
+CREATE TRIGGER consentful_keep_state AFTER INSERT ON consentful_consent_entry
+    FOR EACH ROW EXECUTE FUNCTION consentful_keep_state();
+CREATE TRIGGER consentful_append_only BEFORE UPDATE OR DELETE ON consentful_consent_entry
+    FOR EACH ROW EXECUTE FUNCTION consentful_refuse('The ledger is append-only.');
+CREATE TRIGGER consentful_immutable BEFORE UPDATE OR DELETE ON consentful_notice
+    FOR EACH ROW EXECUTE FUNCTION consentful_refuse('A published notice never changes: add a version.');
+CREATE TRIGGER consentful_no_truncate BEFORE TRUNCATE ON consentful_consent_state
+    FOR EACH STATEMENT EXECUTE FUNCTION consentful_refuse('The state follows the ledger.');
+CREATE TRIGGER consentful_grant_tenant BEFORE INSERT OR UPDATE ON consentful_purpose_user_permission
+    FOR EACH ROW EXECUTE FUNCTION consentful_grant_tenant();
+CREATE TRIGGER consentful_grant_tenant BEFORE INSERT OR UPDATE ON consentful_purpose_group_permission
+    FOR EACH ROW EXECUTE FUNCTION consentful_grant_tenant();
+
+SELECT consentful_isolate('consentful_purpose');
+SELECT consentful_isolate('consentful_notice');
+SELECT consentful_isolate('consentful_consent_entry');
+SELECT consentful_isolate('consentful_consent_state');

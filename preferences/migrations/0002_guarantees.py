@@ -1,0 +1,17 @@
+"""Functions, triggers and policies: the guarantees that live in the database."""
+
+from pathlib import Path
+
+from django.db import migrations
+
+SQL = Path(__file__).resolve().parent.parent / "sql"
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("consentful_consent", "0002_guarantees"),
+        ("consentful_preferences", "0001_initial"),
+    ]
+
+    operations = [
+        migrations.RunSQL((SQL / "preferences.sql").read_text("utf-8")),
+    ]

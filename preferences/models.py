@@ -1,0 +1,147 @@
+"""Declared settings and the values stored for them. Records are written by `services` alone."""
+
+from typing import Any, ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from audit.models import Captured
+from consent.models import Purpose
+from tenants.models import Subject, Tenant
+
+
+class JSONTextField(models.TextField):  # type: ignore[type-arg]
+    """
+    Canonical JSON text in a column of type ``json``.
+
+    Not jsonb, which turns ``1e22`` into an integer and ``-0.0`` into ``0.0``; and not parsed on
+    the way out, since most of it only travels.
+    """
+
+    def db_type(self, connection: Any) -> str:
+        return "json"
+
+    def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
+        return f"{sql}::text", params
+
+    def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
+        return "%s::json"
+
+
+class Writer(models.TextChoices):
+    """Who may write a declared setting."""
+
+    SUBJECT = "subject"
+    OPERATOR = "operator"
+    AGENT = "agent"
+
+
+class Definition(Captured):
+    """A declared setting: its purpose, its schema, where it applies and who may write it."""
+
+    noun: ClassVar[str] = "definition"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
+    key = models.CharField(max_length=200, db_collation="C")
+    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT)
+    schema = JSONTextField(default="true", help_text="JSON Schema 2020-12.")
+    default = JSONTextField(null=True, blank=True, help_text="What applies where nothing is stored.")
+    ttl_default = models.PositiveBigIntegerField(null=True, blank=True, help_text="Seconds.")
+    ttl_max = models.PositiveBigIntegerField(null=True, blank=True, help_text="Seconds.")
+    scopes = ArrayField(models.CharField(max_length=32), help_text="Kinds of scope.")
+    writers = ArrayField(models.CharField(max_length=16, choices=Writer))
+    description = models.TextField(blank=True)
+    retired_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "consentful_definition"
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "key"], name="consentful_definition_key"),
+            models.CheckConstraint(
+                name="consentful_definition_ttl",
+                condition=(models.Q(ttl_default=None) | models.Q(ttl_default__gte=1))
+                & (models.Q(ttl_max=None) | models.Q(ttl_max__gte=1))
+                & (
+                    models.Q(ttl_max=None)
+                    | models.Q(ttl_default=None)
+                    | models.Q(ttl_default__lte=models.F("ttl_max"))
+                ),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class UndeclaredRule(Captured):
+    """Whether keys without a definition may be stored in one kind of scope, and for what purpose."""
+
+    noun: ClassVar[str] = "undeclared_rule"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
+    kind = models.CharField(max_length=32)
+    is_allowed = models.BooleanField(default=False)
+    purpose = models.ForeignKey(
+        Purpose, on_delete=models.PROTECT, null=True, blank=True,
+        help_text="Governs them where the kind of scope is a person's.",
+    )  # fmt: skip
+
+    class Meta:
+        db_table = "consentful_undeclared_rule"
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "kind"], name="consentful_undeclared_kind"),
+            models.CheckConstraint(
+                name="consentful_undeclared_personal",
+                condition=~models.Q(kind="user", is_allowed=True, purpose=None),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+class Preference(Captured):
+    """One value at one exact address: tenant, scope, key."""
+
+    noun: ClassVar[str] = "preference"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
+    scope = models.CharField(max_length=300, db_collation="C")
+    key = models.CharField(max_length=200, db_collation="C")
+    subject = models.ForeignKey(
+        Subject, on_delete=models.PROTECT, null=True, help_text="Whose data it is, if anyone's."
+    )
+    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT, null=True)
+    value = JSONTextField()
+    tags = ArrayField(models.CharField(max_length=64), default=list)
+    metadata = JSONTextField(default="{}")
+    source = models.CharField(max_length=16)
+    actor = models.CharField(max_length=200)
+    provenance = JSONTextField(help_text="detail, origin and confidence, as the writer gave them.")
+    seen_count = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(editable=False)
+    updated_at = models.DateTimeField(editable=False)
+    expires_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "consentful_preference"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "scope", "key"], name="consentful_preference_address"
+            )
+        ]
+        indexes = [
+            # Lists page by creation within a scope.
+            models.Index(fields=["tenant", "scope", "id"], name="consentful_preference_list"),
+            # The purge asks for what is past its deadline.
+            models.Index(
+                fields=["tenant", "expires_at"],
+                name="consentful_preference_expiry",
+                condition=models.Q(expires_at__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"preference {self.pk}"

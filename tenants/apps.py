@@ -1,0 +1,25 @@
+"""The tenants app: who is kept apart from whom, and who may ask."""
+
+from typing import Any, ClassVar
+
+from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+
+class TenantsConfig(AppConfig):
+    name = "tenants"
+    label = "consentful_tenants"
+    verbose_name = "Tenants"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    runtime_rights: ClassVar[dict[str, str]] = {}
+
+    def ready(self) -> None:
+        from tenants import checks  # noqa: F401  registers the system checks
+        from tenants.rights import grant_runtime_rights
+
+        def grant(sender: AppConfig, **kwargs: Any) -> None:
+            # Tables of every app exist only when the last one has migrated.
+            grant_runtime_rights(using=kwargs["using"])
+
+        post_migrate.connect(grant, dispatch_uid="consentful.rights", weak=False)

@@ -1,0 +1,152 @@
+"""Tenants, subjects, roles, tokens: the tables that must be read before a tenant is known."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models.functions import Now
+from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
+
+from audit.models import Captured
+from tenants.roles import Role
+
+SLUG = RegexValidator(
+    r"\A[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?\Z",
+    "1 to 64 lower-case letters, digits, hyphens and underscores; a letter or digit at both ends.",
+)
+
+
+class Tenant(Captured):
+    """An isolated customer. Nothing crosses from one to another."""
+
+    noun: ClassVar[str] = "tenant"
+
+    slug = models.CharField(max_length=64, unique=True, validators=[SLUG])
+    name = models.CharField(max_length=200, blank=True)
+    external_id = models.CharField(
+        max_length=200, null=True, blank=True, unique=True,
+        help_text="The host's own id of this organisation.",
+    )  # fmt: skip
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "consentful_tenant"
+        # Roles are guardian permissions on one tenant, never model-wide.
+        permissions = [(role.codename, f"Can act as {role.value}") for role in Role]
+
+    def __str__(self) -> str:
+        return self.name or self.slug
+
+
+class Subject(Captured):
+    """A person that data is about, under the id that the host knows."""
+
+    noun: ClassVar[str] = "subject"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
+    external_id = models.CharField(max_length=200, db_collation="C")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+",
+        help_text="The login that is this person, if any.",
+    )  # fmt: skip
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "consentful_subject"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "external_id"], name="consentful_subject_external_id"
+            ),
+            models.UniqueConstraint(fields=["tenant", "user"], name="consentful_subject_user"),
+        ]
+
+    def __str__(self) -> str:
+        return self.external_id
+
+
+class TenantUserPermission(UserObjectPermissionBase, Captured):  # type: ignore[misc]
+    """One role of one user in one tenant."""
+
+    noun: ClassVar[str] = "role"
+
+    content_object = models.ForeignKey(Tenant, on_delete=models.CASCADE, db_column="tenant_id")
+
+    class Meta(UserObjectPermissionBase.Meta):
+        db_table = "consentful_tenant_user_permission"
+        verbose_name = "role of a user"
+        verbose_name_plural = "roles of users"
+
+
+class TenantGroupPermission(GroupObjectPermissionBase, Captured):  # type: ignore[misc]
+    """One role of one group in one tenant. Without this table guardian would use its generic one."""
+
+    noun: ClassVar[str] = "group_role"
+
+    content_object = models.ForeignKey(Tenant, on_delete=models.CASCADE, db_column="tenant_id")
+
+    class Meta(GroupObjectPermissionBase.Meta):
+        db_table = "consentful_tenant_group_permission"
+        verbose_name = "role of a group"
+        verbose_name_plural = "roles of groups"
+
+
+class Token(Captured):
+    """A bearer credential, of which only the digest is kept."""
+
+    noun: ClassVar[str] = "token"
+
+    tenant = models.ForeignKey(
+        Tenant, on_delete=models.CASCADE, null=True, blank=True,
+        help_text="Confines the token to one tenant.",
+    )  # fmt: skip
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    on_behalf_of = models.CharField(
+        max_length=200, null=True, blank=True, db_collation="C",
+        help_text="External id of the one subject that an agent reaches with this token.",
+    )  # fmt: skip
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "consentful_token"
+        constraints = [
+            models.CheckConstraint(
+                name="consentful_token_bound_to_tenant",
+                condition=models.Q(on_behalf_of=None) | models.Q(tenant__isnull=False),
+                violation_error_message="A token on behalf of a person belongs to one tenant.",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"token {self.pk}"
+
+
+class IdempotencyRecord(models.Model):
+    """
+    What an answer to one Idempotency-Key was, without any value: the repeated request supplies it.
+
+    Not captured by the trail: it is a copy of what the trail already says.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    caller = models.CharField(max_length=64, help_text="Keyed digest of the credential's user.")
+    key = models.CharField(max_length=64, help_text="Keyed digest of the Idempotency-Key.")
+    request = models.CharField(max_length=64, help_text="Keyed digest of the whole request.")
+    subject = models.ForeignKey(Subject, on_delete=models.CASCADE, null=True)
+    answer = models.JSONField(help_text="Status, revision and times. No value.")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "consentful_idempotency_record"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "caller", "key"], name="consentful_idempotency_key"
+            )
+        ]
+        indexes = [models.Index(fields=["tenant", "created_at"], name="consentful_idempotency_age")]
+
+    def __str__(self) -> str:
+        return f"idempotency record {self.pk}"

@@ -1,0 +1,40 @@
+"""What the runtime login may do in the database, granted by the owner after every migration."""
+
+from django.apps import apps
+from django.db import connections
+from psycopg import sql
+
+from tenants.conf import runtime_role
+
+
+def grant_runtime_rights(*, using: str) -> None:
+    """
+    Give the runtime login its rights and take away what it must not have. Idempotent.
+
+    Does nothing where one login does everything (see the check ``consentful.W001``): an owner
+    cannot usefully be refused its own tables.
+    """
+    role = runtime_role()
+    connection = connections[using]
+    if role is None or connection.vendor != "postgresql":
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_user = %s OR to_regclass('consentful_tenant') IS NULL", [role])
+        if cursor.fetchone()[0]:
+            return
+        name = sql.Identifier(role)
+        for statement in (
+            "GRANT USAGE ON SCHEMA public TO {}",
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {}",
+            "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {}",
+            "REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM {}",
+        ):
+            cursor.execute(sql.SQL(statement).format(name).as_string(cursor.connection))
+        for app in apps.get_app_configs():
+            for table, rights in getattr(app, "runtime_rights", {}).items():
+                cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [table])
+                if not cursor.fetchone()[0]:
+                    continue  # a later migration of this run creates it
+                where = sql.Identifier(table)
+                for statement in ("REVOKE ALL ON {} FROM {}", f"GRANT {rights} ON {{}} TO {{}}"):
+                    cursor.execute(sql.SQL(statement).format(where, name).as_string(cursor.connection))
