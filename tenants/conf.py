@@ -22,3 +22,12 @@ def runtime_role() -> str | None:
     row-level security does not hold (see the check ``consentful.W001``).
     """
     return getattr(settings, "CONSENTFUL_RUNTIME_ROLE", None)
+
+
+def docs_url() -> str:
+    """
+    `CONSENTFUL_DOCS_URL`: the page that explains the error codes; a problem's `type` points there.
+
+    Default: ``https://consentful.example/docs/errors``.
+    """
+    return getattr(settings, "CONSENTFUL_DOCS_URL", "https://consentful.example/docs/errors")

@@ -1,0 +1,324 @@
+"""The base of every view below a tenant, and the answers to what no view catches."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.datastructures import MultiValueDict
+from django.views.decorators.csrf import csrf_exempt
+from rest_framework.request import Request
+from rest_framework.renderers import JSONRenderer
+from rest_framework.views import APIView
+
+from tenants.authentication import BearerAuthentication, SessionAuthentication
+from tenants.callers import Caller, find_caller
+from tenants.documents import JSONValue, read
+from tenants.exceptions import (
+    CSRFFailed,
+    Forbidden,
+    InternalError,
+    LengthRequired,
+    MethodNotAllowed,
+    NotAcceptable,
+    NotAuthenticated,
+    NotFound,
+    PermissionDenied,
+    ServiceError,
+    TooLarge,
+    UnsupportedMediaType,
+    ValidationError,
+)
+from tenants.idempotency import IdempotencyKey
+from tenants.middleware import mark_private, request_id_of
+from tenants.problems import answer_problem, as_service_error, log_fault
+from tenants.roles import Role
+from tenants.units import record_denied
+
+#: Bytes that a request's body may have.
+MOST_BYTES = 256 * 1024
+
+
+class TenantAPIView(APIView):
+    """
+    One resource of one tenant. Refuses in the order of the contract:
+
+    1. authenticate: 401, `csrf_failed`
+    2. the method: 405
+    3. the tenant: 404, the same for one that is absent and one without a role
+    4. the path: `read_path`, 400
+    5. the role: `roles` per method and `check_access`, 403
+    6. what is sent and what may be answered: 415, 406, 413
+
+    Then the handler runs. OPTIONS is answered from the route alone. All policies are pinned:
+    a host's DRF defaults change nothing but authentication and throttling.
+    """
+
+    authentication_classes = [BearerAuthentication, SessionAuthentication]
+    renderer_classes = [JSONRenderer]
+    parser_classes: ClassVar[Sequence[Any]] = []
+    permission_classes: ClassVar[Sequence[Any]] = []
+
+    #: Who may use each method at all.
+    roles: ClassVar[Mapping[str, frozenset[Role]]] = {}
+    #: Query parameters by method; True where one may be repeated.
+    parameters: ClassVar[Mapping[str, Mapping[str, bool]]] = {}
+
+    caller: Caller
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Any:
+        # A host's ATOMIC_REQUESTS would take the denied event back with the refused request.
+        return csrf_exempt(transaction.non_atomic_requests(super().as_view(**initkwargs)))
+
+    # The pipeline ------------------------------------------------------------------------------
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        if request.method == "OPTIONS":
+            return
+        request_id = request_id_of(request._request)
+        caller = self.authenticate(request, kwargs["tenant"])
+        method = str(request.method)
+        if method.lower() not in self.http_method_names or not hasattr(self, method.lower()):
+            raise MethodNotAllowed(headers={"Allow": ", ".join(self.allowed_methods)})
+        if not caller.tenant_id:
+            raise NotFound
+        self.caller = replace(caller, request_id=request_id)
+        self.check_encoding(request)
+        self.read_path(**kwargs)
+        if not caller.roles & self.roles["GET" if method == "HEAD" else method]:
+            raise PermissionDenied
+        self.check_access(request)
+        self.check_media(request)
+        self.check_throttles(request)
+
+    def authenticate(self, request: Request, tenant: str) -> Caller:
+        """Return who asks; a caller without tenant where it has no role in this one."""
+        user = request.user  # runs the authenticators
+        if isinstance(request.auth, Caller):
+            return request.auth
+        caller = None
+        if user is not None and user.is_authenticated:
+            caller = find_caller(tenant=tenant, user_id=str(user.pk))
+        if caller is None:
+            raise NotAuthenticated
+        return caller
+
+    def check_encoding(self, request: Request) -> None:
+        """A path that is no UTF-8 would otherwise become another, legible address."""
+        try:
+            request.META.get("PATH_INFO", "").encode("latin-1").decode("utf-8")
+        except UnicodeDecodeError as fault:
+            raise ValidationError("The path is not UTF-8.", pointer="/path") from fault
+        except UnicodeEncodeError:
+            pass  # decoded by the server already
+
+    def read_path(self, **kwargs: Any) -> None:
+        """Parse what the path names; 400 where it is malformed."""
+
+    def check_access(self, request: Request) -> None:
+        """Refuse what the role does not reach, before any record is looked up; 403."""
+
+    def check_media(self, request: Request) -> None:
+        """Refuse media types and sizes before anything is read."""
+        meta = request.META
+        if request.method in ("PUT", "POST"):
+            mime, _, parameters = meta.get("CONTENT_TYPE", "").partition(";")
+            if mime.strip().lower() != "application/json" or (
+                "charset" in parameters.lower() and "utf-8" not in parameters.lower()
+            ):
+                raise UnsupportedMediaType(headers={"Accept": "application/json"})
+        if not _accepts_json(meta.get("HTTP_ACCEPT", "*/*")):
+            raise NotAcceptable
+        if meta.get("HTTP_TRANSFER_ENCODING") and not meta.get("CONTENT_LENGTH"):
+            raise LengthRequired
+        if int(meta.get("CONTENT_LENGTH") or 0) > MOST_BYTES:
+            raise TooLarge(f"A body may have {MOST_BYTES} bytes.")
+
+    # What handlers read ------------------------------------------------------------------------
+
+    def read_parameters(self) -> MultiValueDict[str, str]:
+        """
+        Return the query parameters.
+
+        Raises:
+            ValidationError: an unknown one, or a repeated one where repetition is not defined.
+        """
+        method = "GET" if self.request.method == "HEAD" else str(self.request.method)
+        known = self.parameters.get(method, {})
+        given = self.request.query_params
+        for name, values in given.lists():
+            if name not in known:
+                raise ValidationError(
+                    "There is no such query parameter here.", pointer=f"/query/{name[:64]}"
+                )
+            if len(values) > 1 and not known[name]:
+                raise ValidationError("This parameter may stand once.", pointer=f"/query/{name}")
+            if any("\x00" in value or not value.isprintable() and not value for value in values):
+                raise ValidationError("A parameter holds no NUL.", pointer=f"/query/{name}")
+        return given
+
+    def read_body(self, members: Iterable[str]) -> dict[str, JSONValue]:
+        """
+        Return the JSON object of the body.
+
+        Raises:
+            InvalidJSON, InvalidValue: see `tenants.documents.read`.
+            ValidationError: no object, or a member that is not among `members`.
+        """
+        body = read(self.request._request.body)
+        if not isinstance(body, dict):
+            raise ValidationError("The body must be a JSON object.", pointer="")
+        check_members(body, members, "")
+        return body
+
+    def read_reason(self, parameters: MultiValueDict[str, str], subject: str | None) -> Caller:
+        """
+        Return the caller with the reason that a steward gives for another person's data.
+
+        Raises:
+            ValidationError: the reason is missing or is not 1-500 characters.
+        """
+        reason = parameters.get("reason")
+        if reason is not None and not 1 <= len(reason.strip()) <= len(reason) <= 500:
+            raise ValidationError("A reason has 1 to 500 characters.", pointer="/query/reason")
+        if subject is None or self.caller.stands_for(subject) or not self.caller.is_steward:
+            return replace(self.caller, reason=reason)
+        if reason is None:
+            raise ValidationError(
+                "Say why: ?reason= is required for another person's data.",
+                pointer="/query/reason",
+            )
+        return replace(self.caller, reason=reason)
+
+    def read_idempotency_key(self) -> IdempotencyKey | None:
+        """Return the request's Idempotency-Key with its digests, if it came with one."""
+        request = self.request._request
+        header = request.META.get("HTTP_IDEMPOTENCY_KEY")
+        if header is None:
+            return None
+        meta = request.META
+        return IdempotencyKey.of_request(
+            header,
+            tenant_id=self.caller.tenant_id,
+            caller=f"{self.caller.user_id}:{self.caller.on_behalf_of or ''}",
+            request=tuple(
+                part.encode("utf-8", "surrogateescape")
+                for part in (
+                    str(request.method),
+                    request.path,
+                    meta.get("QUERY_STRING", ""),
+                    meta.get("HTTP_IF_MATCH", ""),
+                    meta.get("HTTP_IF_NONE_MATCH", ""),
+                )
+            )
+            + (request.body,),
+        )
+
+    # Answers -----------------------------------------------------------------------------------
+
+    def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Answer from the route alone: the same for what exists and what does not."""
+        return HttpResponse(status=200, headers={"Allow": ", ".join(self.allowed_methods)})
+
+    def handle_exception(self, exc: Exception) -> HttpResponseBase:
+        """Turn whatever was raised into a problem; a refusal inside a tenant leaves its event."""
+        refusal = as_service_error(exc)
+        request = self.request._request
+        if refusal.status >= 500:
+            log_fault(request, exc)
+        caller = getattr(self, "caller", None)
+        if isinstance(refusal, Forbidden) and not isinstance(refusal, CSRFFailed) and caller:
+            try:
+                record_denied(refusal, tenant_id=caller.tenant_id, actor=caller.actor)
+            except Exception as fault:  # noqa: BLE001  without its event a 403 is no answer
+                log_fault(request, fault)
+                refusal = as_service_error(fault)
+        return answer_problem(request, refusal)
+
+    def finalize_response(
+        self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        response = super().finalize_response(request, response, *args, **kwargs)
+        response["X-Request-ID"] = request_id_of(request._request)
+        mark_private(response)  # type: ignore[arg-type]
+        return response
+
+
+def check_members(body: Mapping[str, Any], known: Iterable[str], pointer: str) -> None:
+    """
+    Refuse members that nothing reads: a misspelt one must not be ignored.
+
+    Raises:
+        ValidationError: names the first unknown member.
+    """
+    for name in body:
+        if name not in known:
+            escaped = name[:64].replace("~", "~0").replace("/", "~1")
+            raise ValidationError(
+                "There is no such member here.", pointer=f"{pointer}/{escaped}"
+            )
+
+
+def answer(
+    body: str | Mapping[str, Any] | None,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> HttpResponse:
+    """Return JSON; text is passed on as it is."""
+    if body is None:
+        return HttpResponse(status=status, headers=dict(headers or {}))
+    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+    return HttpResponse(
+        text.encode("utf-8"), status=status, headers=dict(headers or {}), content_type="application/json"
+    )
+
+
+def _accepts_json(header: str) -> bool:
+    """Whether an Accept header (RFC 9110, 12.5.1) lets `application/json` through."""
+    best: tuple[int, float] = (-1, 0.0)
+    for part in header.split(","):
+        media, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        specificity = {"*/*": 0, "application/*": 1, "application/json": 2}.get(media, -1)
+        if media == "application/problem+json":
+            specificity = 0
+        quality = 1.0
+        for parameter in parameters:
+            if parameter.startswith("q="):
+                try:
+                    quality = float(parameter[2:])
+                except ValueError:
+                    quality = 0.0
+        if specificity >= 0 and (specificity, quality) > best:
+            best = (specificity, quality)
+    return best[1] > 0
+
+
+class UnknownRoute(TenantAPIView):
+    """Everything below the API that no route names."""
+
+    authentication_classes: ClassVar[Sequence[Any]] = []
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        request_id_of(request._request)
+        raise NotFound("There is no such route.")
+
+
+def _handler(refusal: type[ServiceError]) -> Any:
+    def view(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+        request_id_of(request)
+        if exception is not None and refusal is ValidationError:
+            return answer_problem(request, as_service_error(exception))
+        return answer_problem(request, refusal())
+
+    return view
+
+
+#: For a project's `handler400` and its siblings.
+bad_request = _handler(ValidationError)
+permission_denied = _handler(PermissionDenied)
+not_found = _handler(NotFound)
+server_error = _handler(InternalError)
