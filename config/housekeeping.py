@@ -1,0 +1,62 @@
+"""
+The housekeeping process beside a service: started, started again, and ended with it.
+
+Here belongs the process alone; what it does is the `housekeep` command.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+
+from django.conf import settings
+
+COMMAND = [sys.executable, "-m", "config.lifeline", "housekeep", "--loop"]
+
+#: Seconds before a process that died is started again.
+PAUSE = 5.0
+
+#: Seconds that it may take to end the piece of work at hand.
+PATIENCE = 10.0
+
+
+class Housekeeper:
+    """Keeps one housekeeping process running between `start` and `stop`."""
+
+    def __init__(self) -> None:
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="housekeeper", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the process and wait for it."""
+        self._ending.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ending.is_set():
+            process = subprocess.Popen(  # noqa: S603  our own command
+                COMMAND,
+                cwd=settings.BASE_DIR,
+                env=os.environ,
+                stdin=subprocess.DEVNULL,
+                process_group=0,  # the terminal's Ctrl-C reaches it through `stop`
+            )
+            while process.poll() is None and not self._ending.wait(0.2):
+                pass
+            if process.poll() is None:
+                _end(process)
+            else:
+                self._ending.wait(PAUSE)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,129 @@
+"""Serves the API, the admin and the documentation, with housekeeping, until it is told to stop."""
+
+import os
+import signal
+import socket
+import sys
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
+from granian.constants import HTTPModes, Interfaces
+from granian.log import LogLevels
+from granian.server import Server
+
+from config.environment import is_loopback
+from config.health import find_missing_migrations
+from config.housekeeping import Housekeeper
+from config.lifeline import VARIABLE
+
+#: Threads of all workers together: each one keeps a connection to the database.
+MOST_THREADS = 160
+
+#: Seconds that requests in flight have for their end.
+PATIENCE = 10
+
+LOGGING: dict[str, Any] = {
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": "generic",
+            "stream": "ext://sys.stderr",
+        }
+    },
+    # Its access log would name paths, and so people; every request has its line in ours.
+    "loggers": {"_granian": {"handlers": ["console"], "level": "ERROR", "propagate": False}},
+}
+
+
+class Command(BaseCommand):
+    help = __doc__
+    # Run below, with the checks of the database, once it is known to be complete.
+    requires_system_checks: ClassVar[list[str]] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        # Until the server listens to signals itself: leave through the usual way out, which
+        # stops the embedded database.
+        signal.signal(signal.SIGTERM, _leave)
+        self.refuse_to_expose_development()
+        self.refuse_taken_port()
+        if missing := find_missing_migrations():
+            raise CommandError(
+                f"The database lacks {len(missing)} migrations, {missing[0]} first:"
+                " run `manage.py migrate`."
+            )
+        self.check(databases=["default"])
+        # Workers are forked, and two processes must not speak through one connection. This
+        # one goes on to hold the embedded database, so that it outlives every worker.
+        connections.close_all()
+
+        os.environ[VARIABLE] = str(os.getpid())
+        housekeeper = Housekeeper()
+        server = self.build_server()
+
+        @server.on_startup
+        def started() -> None:
+            # A closed terminal would otherwise mean "restart the workers".
+            signal.signal(signal.SIGHUP, server.signal_handler_interrupt)
+            housekeeper.start()
+            self.announce()
+
+        try:
+            server.serve()
+        finally:
+            housekeeper.stop()
+        self.stderr.write("Consentful has stopped.")
+
+    def refuse_to_expose_development(self) -> None:
+        if settings.IS_DEVELOPMENT and not is_loopback(settings.HOST):
+            raise CommandError(
+                f"To listen on {settings.HOST}, set SECRET_KEY and ALLOWED_HOSTS: without them,"
+                " values for development apply, which anyone can know."
+            )
+
+    def refuse_taken_port(self) -> None:
+        # The server's own sockets share a port with anyone who asks for it, on Linux.
+        try:
+            family, _, _, _, address = socket.getaddrinfo(
+                settings.HOST, settings.PORT, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+            with socket.socket(family, socket.SOCK_STREAM) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(address)
+        except OSError as error:
+            raise CommandError(
+                f"Cannot listen on {settings.HOST} port {settings.PORT}: {error.strerror}."
+                " Set HOST or PORT."
+            ) from error
+
+    def build_server(self) -> Server:
+        return Server(
+            "config.wsgi:application",
+            address=settings.HOST,
+            port=settings.PORT,
+            interface=Interfaces.WSGI,
+            http=HTTPModes.http1,
+            websockets=False,
+            workers=settings.WEB_CONCURRENCY,
+            blocking_threads=max(4, min(32, MOST_THREADS // settings.WEB_CONCURRENCY)),
+            blocking_threads_idle_timeout=600,
+            # Without it, one dead worker ends the service.
+            respawn_failed_workers=True,
+            workers_kill_timeout=PATIENCE,
+            log_access=False,
+            log_level=LogLevels.error,
+            log_dictconfig=LOGGING,
+            working_dir=settings.BASE_DIR,
+        )
+
+    def announce(self) -> None:
+        host = f"[{settings.HOST}]" if ":" in settings.HOST else settings.HOST
+        address = f"http://{host}:{settings.PORT}"
+        self.stderr.write(f"Consentful listens on {address}/api/v1/ (Ctrl-C stops it).")
+        self.stderr.write(f"The admin is at {address}/admin/, the API's documentation at")
+        self.stderr.write(f"{address}/api/v1/docs/.")
+
+
+def _leave(*arguments: Any) -> None:
+    sys.exit(0)

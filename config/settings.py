@@ -1,0 +1,176 @@
+"""
+Django's settings of the standalone service, from the environment only.
+
+A product that embeds the apps has settings of its own; nothing here is needed by them.
+Left unset, values for development apply, and the `serve` command then listens on loopback
+alone.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from config.environment import (
+    find_runtime_role,
+    is_loopback,
+    read_database,
+    read_flag,
+    read_list,
+    read_number,
+    read_text,
+)
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = Path(read_text("DATA_DIR") or BASE_DIR / ".data").absolute()
+
+DEBUG = read_flag("DEBUG")
+HOST = read_text("HOST", "127.0.0.1")
+PORT = read_number("PORT", 8000, least=1, most=65535)
+WEB_CONCURRENCY = read_number("WEB_CONCURRENCY", 1, least=1, most=64)
+
+#: Whether values apply that anyone can know, which is fine for this machine alone.
+IS_DEVELOPMENT = not (read_text("SECRET_KEY") and read_text("ALLOWED_HOSTS"))
+
+SECRET_KEY = read_text("SECRET_KEY", "django-insecure-for-development-on-loopback-alone")
+SIGNING_KEY = read_text("SIGNING_KEY") or None
+
+ALLOWED_HOSTS = read_list("ALLOWED_HOSTS") or ["localhost", "127.0.0.1", "[::1]"]
+if IS_DEVELOPMENT and is_loopback(HOST) and HOST not in ALLOWED_HOSTS:
+    ALLOWED_HOSTS.append(HOST)
+
+# Plain HTTP on loopback would lose secure cookies.
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not IS_DEVELOPMENT
+# TLS ends at the proxy in front. Its X-Forwarded-Proto is not believed, since nothing tells
+# whether there is a proxy; naming the origins does what is needed.
+CSRF_TRUSTED_ORIGINS = [
+    f"https://{'*' + host if host.startswith('.') else host}"
+    for host in ALLOWED_HOSTS
+    if host != "*" and not IS_DEVELOPMENT
+]
+SILENCED_SYSTEM_CHECKS = [
+    # HSTS is a promise for the whole host name, which the proxy in front makes or does not.
+    "security.W004",
+    # A redirect to HTTPS belongs in the proxy too: when one reaches this process, a client has
+    # already sent its token in the clear, and should fail instead of going on unnoticed.
+    "security.W008",
+]
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.postgres",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "guardian",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "audit",
+    "tenants",
+    "consent",
+    "preferences",
+    "privacy",
+    # Order matters: the last one gives the owner's login back when migrations have ended.
+    "config",
+]
+
+MIDDLEWARE = [
+    # Order matters: every answer has its request id, those of the middleware below included.
+    "tenants.middleware.RequestIDMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+# A redirect would turn a PUT into a GET; routes say themselves which form they take.
+APPEND_SLASH = False
+
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+DATABASES = {"default": read_database(DATA_DIR)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+CONSENTFUL_RUNTIME_ROLE = find_runtime_role(DATABASES["default"])
+
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "guardian.backends.ObjectPermissionBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+# Permissions are granted on tenants and purposes alone, through tables of their own: nothing
+# is added to the user model, and nobody stands for the anonymous.
+GUARDIAN_MONKEY_PATCH_USER = False
+GUARDIAN_MONKEY_PATCH_GROUP = False
+ANONYMOUS_USER_NAME = None
+
+REST_FRAMEWORK: dict[str, Any] = {"DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema"}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "Consentful",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    # The browsable rendering loads nothing from another host.
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+LANGUAGE_CODE = "en-us"
+USE_I18N = False
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "static/"
+# Straight from the packages: no collecting step between an update and the admin's style.
+WHITENOISE_USE_FINDERS = True
+
+# No values: Django's own loggers print paths, headers and stack traces, and a path names a
+# person. What happened is one line per request, by `tenants.middleware`.
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+    },
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": "line"},
+        "nowhere": {"class": "logging.NullHandler"},
+    },
+    "loggers": {
+        "consentful": {"handlers": ["console"], "level": "INFO", "propagate": False},
+        "django": {"handlers": ["console"], "level": "WARNING", "propagate": False},
+        "django.request": {"handlers": ["nowhere"], "propagate": False},
+        "django.security": {"handlers": ["nowhere"], "propagate": False},
+        "django.db.backends": {"handlers": ["nowhere"], "propagate": False},
+        "django.template": {"handlers": ["nowhere"], "propagate": False},
+        # The development server, which `runserver` starts, has a line of its own per request.
+        "django.server": {"handlers": ["nowhere"], "propagate": False},
+    },
+}

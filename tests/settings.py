@@ -1,0 +1,29 @@
+"""
+The service's settings, for its tests: a database per run, and cheap passwords.
+
+`DATABASE_URL` and `DATABASE_OWNER_URL` are honoured, so that the suite runs on any server; the
+owner then needs CREATEDB. Everything else is pinned, whatever the environment holds.
+"""
+
+import os
+
+from config.settings import *  # noqa: F403
+from config.settings import DATABASES
+
+SECRET_KEY = "for-tests-alone"
+SIGNING_KEY = None
+DEBUG = False
+IS_DEVELOPMENT = True
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = False
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", "testserver"]
+CSRF_TRUSTED_ORIGINS: list[str] = []
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+#: Runs that share a server have databases of their own, named after their process.
+TEST_DATABASE_PREFIX = "test_consentful_"
+DATABASES["default"]["TEST"] = {"NAME": f"{TEST_DATABASE_PREFIX}{os.getpid()}"}
+
+# Commands and services that a test starts work on the database of the run.
+if os.environ.get("TEST_DATABASE"):
+    DATABASES["default"]["NAME"] = os.environ["TEST_DATABASE"]
