@@ -6,6 +6,7 @@ the views.
 """
 
 import io
+import time
 from collections.abc import Iterable
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -15,13 +16,20 @@ SECRETS = ("DATABASE_URL", "DATABASE_OWNER_URL", "SECRET_KEY", "SIGNING_KEY")
 
 PIECE = 64 * 1024
 
+#: How much of a refused body is still taken in, and for how many seconds.
+MOST_DISCARDED = 64 * 1024 * 1024
+PATIENCE = 10.0
+
 
 class MeasuredBodies:
     """
-    A WSGI application around another one, which reads chunked bodies.
+    A WSGI application around another one, which takes in every body as a whole.
 
     Django takes a body without `Content-Length` for an empty one. So a chunked body is read up
     to one byte over `most_bytes`, the least that tells the view that it is too large.
+
+    What a view left unread is read and forgotten: many clients look for an answer only when
+    they have sent everything, and see a broken connection where the server closes it before.
     """
 
     def __init__(self, application: WSGIApplication, *, most_bytes: int) -> None:
@@ -33,13 +41,17 @@ class MeasuredBodies:
     ) -> Iterable[bytes]:
         for name in SECRETS:
             environ.pop(name, None)
-        if environ.get("HTTP_TRANSFER_ENCODING"):
-            # Where both stand, the encoding wins (RFC 9112, section 6.3).
-            body = self._read(environ["wsgi.input"])
+        source = environ["wsgi.input"]
+        # Where both stand, the encoding wins (RFC 9112, section 6.3).
+        if environ.pop("HTTP_TRANSFER_ENCODING", None):
+            body = self._read(source)
             environ["CONTENT_LENGTH"] = str(len(body))
             environ["wsgi.input"] = io.BytesIO(body)
-            del environ["HTTP_TRANSFER_ENCODING"]
-        return self.application(environ, start_response)
+        try:
+            return self.application(environ, start_response)
+        finally:
+            if environ.get("CONTENT_LENGTH", "0") != "0":
+                _discard(source)
 
     def _read(self, source: Any) -> bytes:
         pieces = []
@@ -48,3 +60,10 @@ class MeasuredBodies:
             pieces.append(piece)
             missing -= len(piece)
         return b"".join(pieces)
+
+
+def _discard(source: Any) -> None:
+    deadline = time.monotonic() + PATIENCE
+    left = MOST_DISCARDED
+    while left > 0 and time.monotonic() < deadline and (piece := source.read(PIECE)):
+        left -= len(piece)

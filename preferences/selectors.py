@@ -1,13 +1,18 @@
 """Answers about preferences. Nothing here changes a record."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 
+from django.db.models import QuerySet
+
 from audit.actors import SYSTEM
+from consent.selectors import find_refusal
 from preferences.exceptions import refusal_of
 from preferences.models import Definition
 from preferences.records import COLUMNS, Record
+from preferences.resolution import Effective, resolve
 from preferences.schemas import Schema, compile_schema
 from tenants.callers import Caller, check_reach
 from tenants.scopes import Scope, check_key
@@ -72,3 +77,146 @@ def find_declaration(
             while len(_declarations) > _MOST_DECLARATIONS:
                 _declarations.popitem(last=False)
     return known if known is not None and kind in known.scopes else None
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A purpose whose matching records were left out, and why. Never how many."""
+
+    purpose: str
+    reason: str
+
+
+#: The columns of a `Record` and its purpose, for lists.
+LISTED = (
+    "p.id, p.scope, p.key, p.value::text, p.revision, p.tags, p.metadata::text, p.source, p.actor,"
+    " p.provenance::text, p.seen_count, p.created_at, p.updated_at, p.expires_at, u.slug"
+)
+
+
+def list_preferences(
+    *,
+    caller: Caller,
+    scopes: Sequence[Scope],
+    with_shared: bool = False,
+    keys: Sequence[str] | None = None,
+    key_prefix: str | None = None,
+    tags: Sequence[str] = (),
+    purpose: str | None = None,
+    after: int = 0,
+    most: int | None = None,
+) -> tuple[list[Record], list[Withheld]]:
+    """
+    Return live records in the order of creation, and the purposes that the gate withholds.
+
+    Inside a unit of work. Records are read before the gate is asked, so that nothing is shown
+    whose consent ended meanwhile.
+
+    Args:
+        scopes: exact scopes; `with_shared` adds every shared one.
+        key_prefix: literal; no character is special.
+        tags: all of them must be on a record.
+        after: id of the last record of the page before.
+    """
+    where = (
+        " FROM consentful_preference p LEFT JOIN consentful_purpose u"
+        " ON u.tenant_id = p.tenant_id AND u.id = p.purpose_id"
+        " WHERE p.tenant_id = %s AND (p.scope = ANY (%s::text[]) OR (%s AND p.subject_id IS NULL))"
+        " AND (p.expires_at IS NULL OR p.expires_at > (SELECT consentful_now()))"
+        " AND (%s::text[] IS NULL OR p.key = ANY (%s::text[]))"
+        " AND (%s::text IS NULL OR p.key ^@ %s::text) AND p.tags::text[] @> %s::text[]"
+        " AND (%s::text IS NULL OR u.slug = %s::text)"
+    )
+    names = None if keys is None else list(keys)
+    filters = [
+        caller.tenant_id, [str(scope) for scope in scopes], with_shared, names, names,
+        key_prefix, key_prefix, list(tags), purpose, purpose,
+    ]  # fmt: skip
+    with store().cursor() as cursor:
+        # The purposes that match decide what is asked of the gate.
+        cursor.execute(
+            f"SELECT DISTINCT p.scope, u.id, u.slug{where} AND p.subject_id IS NOT NULL",  # noqa: S608
+            filters,
+        )
+        personal = cursor.fetchall()
+        refused: dict[tuple[str, int], Withheld] = {}
+        for scope_text, purpose_id, slug in personal:
+            code = find_refusal(
+                caller=caller, subject=scope_text.removeprefix("user::"), purpose_id=purpose_id
+            )
+            if code is not None:
+                refused[scope_text, purpose_id] = Withheld(slug, code)
+        open_pairs = [
+            (scope, one) for scope, one, _ in personal if (scope, one) not in refused
+        ]
+        cursor.execute(
+            f"SELECT {LISTED}{where} AND p.id > %s"  # noqa: S608  constant text
+            " AND (p.subject_id IS NULL OR (p.scope, p.purpose_id) IN"
+            " (SELECT * FROM unnest(%s::text[], %s::bigint[])))"
+            " ORDER BY p.id LIMIT %s",
+            [*filters, after, [one for one, _ in open_pairs], [one for _, one in open_pairs], most],
+        )
+        rows = cursor.fetchall()
+        # Asked again after the rows were read: a withdrawal in between leaves its rows out.
+        late = {
+            (scope, one): Withheld(slug, code)
+            for scope, one, slug in personal
+            if (scope, one) not in refused
+            and (code := find_refusal(
+                caller=caller, subject=scope.removeprefix("user::"), purpose_id=one
+            ))
+        }  # fmt: skip
+    closed = {(scope, entry.purpose) for (scope, _), entry in late.items()}
+    records = [
+        record
+        for *row, slug in rows
+        if (record := Record.from_row(row, slug)) and (record.scope, slug) not in closed
+    ]
+    withheld = sorted({(one.purpose, one.reason) for one in [*refused.values(), *late.values()]})
+    return records, [Withheld(*pair) for pair in withheld]
+
+
+def list_personal_data(*, caller: Caller, subject: str) -> list[Record]:
+    """Return every live record about a person, whatever the gate says. Inside a unit of work."""
+    with store().cursor() as cursor:
+        cursor.execute(
+            f"SELECT {LISTED} FROM consentful_preference p LEFT JOIN consentful_purpose u"  # noqa: S608
+            " ON u.tenant_id = p.tenant_id AND u.id = p.purpose_id"
+            " WHERE p.tenant_id = %s AND p.scope = %s"
+            " AND (p.expires_at IS NULL OR p.expires_at > (SELECT consentful_now())) ORDER BY p.id",
+            [caller.tenant_id, str(Scope.of_subject(subject))],
+        )
+        return [record for *row, slug in cursor.fetchall() if (record := Record.from_row(row, slug))]
+
+
+def list_definitions(*, tenant_id: int) -> QuerySet[Definition]:
+    """Return the definitions in force, in the order of their keys. Inside a unit of work."""
+    return (
+        Definition.objects.filter(tenant_id=tenant_id, retired_at=None)
+        .select_related("purpose")
+        .order_by("key")
+    )
+
+
+def find_effective(
+    *, caller: Caller, scopes: Sequence[Scope], keys: Sequence[str] | None = None
+) -> tuple[Sequence[Effective], list[Withheld]]:
+    """
+    Return what applies over `scopes` in the caller's order, then the definitions' defaults.
+
+    Inside a unit of work. Scopes out of the caller's reach are left out by whoever calls.
+
+    Args:
+        keys: only these; None for every key found there and every default of those kinds.
+    """
+    records, withheld = list_preferences(caller=caller, scopes=scopes, keys=keys)
+    kinds = {scope.kind for scope in scopes}
+    defaults = {
+        definition.key: definition.default
+        for definition in list_definitions(tenant_id=caller.tenant_id)
+        if definition.default is not None and kinds & set(definition.scopes)
+    }
+    stored = {(record.scope, record.key): record for record in records}
+    if keys is None:
+        keys = sorted({key for _, key in stored} | set(defaults))
+    return resolve([str(scope) for scope in scopes], stored, defaults, keys), withheld

@@ -1,0 +1,243 @@
+"""Many operations in one request: all or nothing, or each for itself."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from preferences.requests import MEMBERS, read_revisions, read_write
+from preferences.selectors import get_preference
+from preferences.services import (
+    Outcome,
+    Write,
+    _delete,
+    _put,
+    answer_of_put,
+    delete_preference,
+    fences,
+    put_preference,
+    replay_put,
+)
+from tenants.callers import Caller, check_reach
+from tenants.exceptions import (
+    DuplicateAddress,
+    FailedDependency,
+    FieldError,
+    NotFound,
+    ServiceError,
+    ValidationError,
+)
+from tenants.idempotency import IdempotencyKey
+from tenants.scopes import Scope, check_key
+from tenants.units import database, unit_of_work
+from tenants.views import check_members
+
+MOST_OPERATIONS = 100
+
+
+@dataclass(slots=True)
+class Operation:
+    """One operation of a batch, with the refusal of its form where it has one."""
+
+    index: int
+    verb: str = ""
+    scope: Scope | None = None
+    key: str = ""
+    write: Write | None = None
+    revisions: Sequence[str] | None = None
+    refusal: ServiceError | None = None
+    status: int = 0
+    body: str = "null"
+    answer: Any = None
+
+    @property
+    def address(self) -> tuple[str, str]:
+        """Where it works; everyone works through addresses in this order."""
+        return (str(self.scope) if self.scope else "", self.key)
+
+
+def read_operations(body: dict[str, Any], caller: Caller) -> list[Operation]:
+    """
+    Return the operations of a batch; a malformed one carries its refusal.
+
+    Raises:
+        ValidationError: no list of 1 to 100 objects.
+        DuplicateAddress: an address stands twice; both indexes are named.
+    """
+    raw = body.get("operations")
+    if not isinstance(raw, list) or not 1 <= len(raw) <= MOST_OPERATIONS:
+        raise ValidationError(
+            f"operations is a list of 1 to {MOST_OPERATIONS} operations.", pointer="/operations"
+        )
+    if not isinstance(body.get("atomic", True), bool):
+        raise ValidationError("atomic is true or false.", pointer="/atomic")
+    operations = [_read(index, one, caller) for index, one in enumerate(raw)]
+    seen: dict[tuple[str, str], int] = {}
+    for operation in operations:
+        if operation.scope is None or not operation.key:
+            continue
+        twin = seen.setdefault(operation.address, operation.index)
+        if twin != operation.index:
+            detail = f"Operations {twin} and {operation.index} name the same address."
+            raise DuplicateAddress(
+                detail,
+                errors=[
+                    FieldError(pointer=f"/operations/{index}", code="duplicate_address", detail=detail)
+                    for index in (twin, operation.index)
+                ],
+            )
+    return operations
+
+
+def run_batch(
+    *, caller: Caller, operations: Sequence[Operation], is_atomic: bool,
+    once: IdempotencyKey | None = None,
+) -> tuple[ServiceError | None, bool]:  # fmt: skip
+    """
+    Run every operation in the order of addresses and leave its answer on it.
+
+    Returns:
+        The refusal that decides the answer of a failed atomic batch, and whether this repeats an
+        earlier answer.
+
+    Raises:
+        ValidationError: an idempotency key for a batch that reads.
+    """
+    if once is not None and any(operation.verb == "get" for operation in operations):
+        raise ValidationError(
+            "An answer that holds values is not kept: a batch with a get takes no Idempotency-Key.",
+            pointer="/headers/Idempotency-Key",
+        )
+    in_order = sorted(operations, key=lambda operation: operation.address)
+    if not is_atomic and once is None:
+        for operation in in_order:
+            _run_alone(caller, operation)
+        return None, False
+    subjects = {name for one in operations if one.scope for name in _reachable(caller, one.scope)}
+    failed: ServiceError | None = None
+    try:
+        with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor, subjects=sorted(subjects)):
+            if once is not None:
+                for operation in in_order:
+                    _attempt(caller, operation, is_check_only=True)
+                if (kept := once.find_answer()) is not None:
+                    _replay(caller, operations, kept)
+                    return None, True
+            for operation in in_order:
+                _attempt(caller, operation)
+            failed = next((one.refusal for one in operations if one.refusal), None)
+            if failed is not None and is_atomic:
+                raise failed
+            if once is not None:
+                once.keep_answer([(one.status, one.answer) for one in operations])
+    except ServiceError as refusal:
+        if refusal is not failed:
+            raise
+        for operation in operations:
+            if operation.refusal is None:
+                operation.refusal = FailedDependency()
+                operation.status, operation.body = 424, "null"
+        return refusal, False
+    return None, False
+
+
+def _read(index: int, raw: Any, caller: Caller) -> Operation:
+    operation = Operation(index)
+    try:
+        if not isinstance(raw, dict):
+            raise ValidationError("An operation is an object.", pointer=f"/operations/{index}")
+        if raw.get("op") not in ("get", "put", "delete"):
+            raise ValidationError("op is get, put or delete.", pointer=f"/operations/{index}/op")
+        operation.verb = raw["op"]
+        operation.scope = Scope.parse(raw.get("scope"), me=caller.subject)
+        operation.key = check_key(raw.get("key"), creating=operation.verb == "put")
+        known = {
+            "get": (), "put": (*MEMBERS, "mode"), "delete": ("revision",),
+        }[operation.verb]  # fmt: skip
+        check_members(raw, ("op", "scope", "key", *known), f"/operations/{index}")
+        if operation.verb == "put":
+            operation.write = read_write(raw, mode=raw.get("mode"))
+        elif raw.get("revision") is not None:
+            operation.revisions = read_revisions(raw["revision"], None)[1]
+    except ServiceError as refusal:
+        operation.refusal = refusal
+    return operation
+
+
+def _run_alone(caller: Caller, operation: Operation) -> None:
+    if operation.refusal is None and operation.scope is not None:
+        try:
+            if operation.verb == "get":
+                _answer_get(caller, operation)
+            elif operation.verb == "put" and operation.write is not None:
+                _done_put(operation, put_preference(
+                    caller=caller, scope=operation.scope, key=operation.key, write=operation.write
+                ))  # fmt: skip
+            else:
+                delete_preference(
+                    caller=caller, scope=operation.scope, key=operation.key,
+                    revisions=operation.revisions,
+                )  # fmt: skip
+                operation.status = 204
+        except ServiceError as refusal:
+            operation.refusal = refusal
+
+
+def _attempt(caller: Caller, operation: Operation, *, is_check_only: bool = False) -> None:
+    """Run one operation inside the batch's unit; a refusal is kept, and nothing of it stays."""
+    if operation.refusal is not None or operation.scope is None:
+        return
+    try:
+        check_reach(caller, operation.scope.subject)
+        with transaction.atomic(using=database()):
+            if operation.verb == "get":
+                _answer_get(caller, operation)
+            elif operation.verb == "put" and operation.write is not None:
+                outcome = _put(
+                    caller, operation.scope, operation.key, operation.write,
+                    is_check_only=is_check_only,
+                )  # fmt: skip
+                if not is_check_only:
+                    _done_put(operation, outcome)
+            else:
+                _delete(
+                    caller, operation.scope, operation.key, operation.revisions,
+                    is_check_only=is_check_only,
+                )  # fmt: skip
+                operation.status = 204
+    except ServiceError as refusal:
+        operation.refusal = refusal
+
+
+def _answer_get(caller: Caller, operation: Operation) -> None:
+    assert operation.scope is not None
+    try:
+        record = get_preference(caller=caller, scope=operation.scope, key=operation.key)
+        operation.status, operation.body = 200, record.as_json()
+    except NotFound as nothing:
+        # Finding nothing is a result: it undoes no batch.
+        operation.status, operation.body = 404, json.dumps({"code": nothing.code})
+
+
+def _done_put(operation: Operation, outcome: Outcome) -> None:
+    operation.answer = answer_of_put(outcome)
+    operation.status = 201 if outcome.is_created else 200
+    operation.body = outcome.record.as_json()
+
+
+def _replay(caller: Caller, operations: Sequence[Operation], kept: Any) -> None:
+    for operation, (status, answer) in zip(operations, kept, strict=True):
+        operation.status = status
+        if answer is not None and operation.write is not None and operation.scope is not None:
+            outcome = replay_put(caller, operation.scope, operation.key, operation.write, answer)
+            operation.body = outcome.record.as_json()
+
+
+def _reachable(caller: Caller, scope: Scope) -> Sequence[str]:
+    try:
+        check_reach(caller, scope.subject)
+    except ServiceError:
+        return ()
+    return fences(scope)

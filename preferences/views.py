@@ -1,0 +1,280 @@
+"""Preferences and definitions over HTTP."""
+
+import json
+from typing import Any
+
+from django.http import HttpResponse
+from rest_framework.request import Request
+
+from audit.services import record_event
+from preferences.batches import Operation, read_operations, run_batch
+from preferences.models import Definition
+from preferences.records import Record
+from preferences.requests import MEMBERS, parse_tags, read_revisions, read_write
+from preferences.resolution import Effective
+from preferences.selectors import (
+    Withheld,
+    find_effective,
+    get_preference,
+    list_definitions,
+    list_preferences,
+)
+from preferences.services import delete_preference, put_preference
+from tenants.callers import Caller, check_reach
+from tenants.exceptions import InvalidScope, PermissionDenied
+from tenants.pages import envelope, read_cursor, read_limit, render_page
+from tenants.problems import answer_problem
+from tenants.roles import ANYONE, READERS
+from tenants.scopes import Scope, check_key, split_address
+from tenants.units import database, unit_of_work
+from tenants.views import TenantAPIView, answer
+
+
+class PreferenceView(TenantAPIView):
+    """One record at one exact address."""
+
+    roles = {"GET": READERS, "PUT": READERS, "DELETE": READERS}
+    parameters = {
+        "GET": {"reason": False},
+        "PUT": {"mode": False},
+        "DELETE": {"revision": False, "reason": False},
+    }
+
+    scope: Scope
+    key: str
+
+    def read_path(self, **kwargs: Any) -> None:
+        scope, key = split_address(kwargs["address"])
+        self.scope = Scope.parse(scope, me=self.caller.subject)
+        self.key = check_key(key, creating=self.request.method == "PUT")
+
+    def check_access(self, request: Request) -> None:
+        try:
+            check_reach(self.caller, self.scope.subject)
+        except PermissionDenied as refusal:
+            refusal.about |= {"scope": str(self.scope), "key": self.key}
+            raise
+
+    def get(self, request: Request, tenant: str, address: str) -> HttpResponse:
+        caller = self.read_reason(self.read_parameters(), self.scope.subject)
+        header = request.META.get("HTTP_IF_NONE_MATCH")
+        tags = () if header is None else parse_tags(header)
+        record = get_preference(caller=caller, scope=self.scope, key=self.key)
+        if caller.reason is not None:
+            record_disclosure(caller, self.scope, self.key, record.purpose)
+        headers = {"ETag": f'"{record.revision}"'}
+        # Weak comparison (RFC 9110, 13.1.2), and only after the gate.
+        if "*" in tags or record.revision in {tag.removeprefix("W/") for tag in tags}:
+            return answer(None, status=304, headers=headers)
+        return answer(record.as_json(), headers=headers)
+
+    def put(self, request: Request, tenant: str, address: str) -> HttpResponse:
+        # JSON and members come before parameters, and all of them before anything is stored.
+        body = self.read_body(MEMBERS)
+        parameters = self.read_parameters()
+        write = read_write(
+            body,
+            mode=parameters.get("mode"),
+            if_match=request.META.get("HTTP_IF_MATCH"),
+            if_none_match=request.META.get("HTTP_IF_NONE_MATCH"),
+        )
+        outcome = put_preference(
+            caller=self.caller, scope=self.scope, key=self.key, write=write,
+            once=self.read_idempotency_key(),
+        )  # fmt: skip
+        headers = {"ETag": f'"{outcome.record.revision}"'}
+        if outcome.is_replayed:
+            headers["Idempotency-Replayed"] = "true"
+        status = 201 if outcome.is_created else 200
+        return answer(outcome.record.as_json(), status=status, headers=headers)
+
+    def delete(self, request: Request, tenant: str, address: str) -> HttpResponse:
+        parameters = self.read_parameters()
+        caller = self.read_reason(parameters, self.scope.subject)
+        mode, revisions = read_revisions(
+            parameters.get("revision"), request.META.get("HTTP_IF_MATCH")
+        )
+        is_replayed = delete_preference(
+            caller=caller, scope=self.scope, key=self.key,
+            revisions=None if mode is None else revisions, once=self.read_idempotency_key(),
+        )  # fmt: skip
+        return answer(
+            None, status=204, headers={"Idempotency-Replayed": "true"} if is_replayed else {}
+        )
+
+
+class PreferencesView(TenantAPIView):
+    """The live records that the caller may see, in the order of creation."""
+
+    roles = {"GET": READERS}
+    parameters = {
+        "GET": {
+            "scope": False, "key_prefix": False, "tag": True, "purpose": False, "limit": False,
+            "cursor": False, "reason": False,
+        }
+    }  # fmt: skip
+
+    scope: Scope | None = None
+
+    def read_path(self, **kwargs: Any) -> None:
+        # A well-formed scope of another person is refused before anything else is read.
+        text = self.request.query_params.get("scope")
+        if text is not None:
+            self.scope = Scope.parse(text, me=self.caller.subject)
+
+    def check_access(self, request: Request) -> None:
+        if self.scope is not None:
+            check_reach(self.caller, self.scope.subject)
+
+    def get(self, request: Request, tenant: str) -> HttpResponse:
+        parameters = self.read_parameters()
+        limit = read_limit(parameters)
+        after = read_cursor(request._request, parameters)
+        subject = self.scope.subject if self.scope else None
+        caller = self.read_reason(parameters, subject)
+        scopes = [self.scope] if self.scope else own_scopes(caller)
+        with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
+            records, withheld = list_preferences(
+                caller=caller,
+                scopes=scopes,
+                with_shared=self.scope is None,
+                key_prefix=parameters.get("key_prefix"),
+                tags=parameters.getlist("tag"),
+                purpose=parameters.get("purpose"),
+                after=after,
+                most=limit + 1,
+            )
+        if caller.reason is not None and self.scope is not None:
+            record_disclosure(caller, self.scope, None, parameters.get("purpose"))
+        return answer(
+            render_page(
+                request._request, parameters, records, limit,
+                id_of=lambda record: record.id, render=Record.as_json,
+                more=f', "withheld": {withheld_as_json(withheld)}',
+            )
+        )  # fmt: skip
+
+
+class EffectiveView(TenantAPIView):
+    """What applies over several scopes, in the caller's order."""
+
+    roles = {"GET": READERS}
+    parameters = {"GET": {"scope": True, "key": True, "reason": False}}
+
+    def get(self, request: Request, tenant: str) -> HttpResponse:
+        parameters = self.read_parameters()
+        if not parameters.getlist("scope"):
+            raise InvalidScope("Name at least one scope.", pointer="/query/scope")
+        scopes = [Scope.parse(text, me=self.caller.subject) for text in parameters.getlist("scope")]
+        keys = [check_key(text) for text in parameters.getlist("key")] or None
+        readable = [scope for scope in dict.fromkeys(scopes) if self.may_read(scope)]
+        with unit_of_work(tenant_id=self.caller.tenant_id, actor=self.caller.actor):
+            found, withheld = find_effective(
+                caller=self.caller, scopes=readable, keys=None if keys is None else list(dict.fromkeys(keys))
+            )
+        results = ", ".join(effective_as_json(one) for one in found)
+        return answer(
+            f'{{"results": [{results}], "next": null, "previous": null, '
+            f'"withheld": {withheld_as_json(withheld)}}}'
+        )
+
+    def may_read(self, scope: Scope) -> bool:
+        """A steward reads another person's data with a reason, one scope at a time; not here."""
+        if scope.subject is None or self.caller.stands_for(scope.subject):
+            return True
+        return self.caller.is_agent and self.caller.on_behalf_of is None
+
+
+class BatchView(TenantAPIView):
+    """Up to a hundred operations in one request."""
+
+    roles = {"POST": READERS}
+
+    def post(self, request: Request, tenant: str) -> HttpResponse:
+        body = self.read_body(("atomic", "operations"))
+        self.read_parameters()
+        operations = read_operations(body, self.caller)
+        failed, is_replayed = run_batch(
+            caller=self.caller, operations=operations, is_atomic=body.get("atomic", True) is True,
+            once=self.read_idempotency_key(),
+        )  # fmt: skip
+        results = ", ".join(self.render(operation) for operation in operations)
+        if failed is None:
+            return answer(
+                f'{{"results": [{results}]}}',
+                headers={"Idempotency-Replayed": "true"} if is_replayed else {},
+            )
+        failed.facts["results"] = json.loads(f"[{results}]")
+        raise failed
+
+    def render(self, operation: Operation) -> str:
+        """Return one result as JSON text; a refusal is the problem it would be alone."""
+        if operation.refusal is None:
+            return f'{{"status": {operation.status}, "body": {operation.body}}}'
+        problem = answer_problem(self.request._request, operation.refusal)
+        return f'{{"status": {operation.refusal.status}, "body": {problem.content.decode()}}}'
+
+
+class DefinitionsView(TenantAPIView):
+    """The declared settings in force."""
+
+    roles = {"GET": ANYONE}
+
+    def get(self, request: Request, tenant: str) -> HttpResponse:
+        self.read_parameters()
+        with unit_of_work(tenant_id=self.caller.tenant_id, actor=self.caller.actor):
+            found = [_definition(one) for one in list_definitions(tenant_id=self.caller.tenant_id)]
+        return answer(envelope(found))
+
+
+def own_scopes(caller: Caller) -> list[Scope]:
+    """
+    Return the personal scopes of a list that names none.
+
+    Raises:
+        InvalidScope: an unbound agent, who cannot list across people.
+    """
+    if caller.is_agent and caller.on_behalf_of is None:
+        raise InvalidScope("An agent without a person names the scope.", pointer="/query/scope")
+    if caller.is_steward or caller.subject is None:
+        return []
+    return [Scope.of_subject(caller.subject)]
+
+
+def record_disclosure(caller: Caller, scope: Scope, key: str | None, purpose: str | None) -> None:
+    """Leave an event: somebody read another person's data, and why."""
+    record_event(
+        "data.disclosed", tenant_id=caller.tenant_id, actor=caller.actor, subject=scope.subject,
+        scope=str(scope), key=key, purpose=purpose, using=database(),
+    )  # fmt: skip
+
+
+def withheld_as_json(withheld: list[Withheld]) -> str:
+    """Return what was left out, by purpose and reason, as JSON text."""
+    return json.dumps([{"purpose": one.purpose, "reason": one.reason} for one in withheld])
+
+
+def effective_as_json(one: Effective) -> str:
+    """Return what applies for one key as JSON text."""
+    record = one.record
+    value = record.value_text if record else one.default_text
+    return (
+        f'{{"key": {json.dumps(one.key)}, "value": {value}, '
+        f'"scope": {json.dumps(record.scope if record else None)}, '
+        f'"revision": {json.dumps(record.revision if record else None)}, '
+        f'"origin": "{"stored" if record else "default"}", "shadows": {json.dumps(list(one.shadows))}}}'
+    )
+
+
+def _definition(definition: Definition) -> dict[str, Any]:
+    return {
+        "key": definition.key,
+        "purpose": definition.purpose.slug,
+        "schema": json.loads(definition.schema),
+        "default": None if definition.default is None else json.loads(definition.default),
+        "ttl_default": definition.ttl_default,
+        "ttl_max": definition.ttl_max,
+        "scopes": definition.scopes,
+        "writers": definition.writers,
+        "description": definition.description,
+    }
