@@ -1,0 +1,32 @@
+"""Housekeeping: what is past its deadline goes, what happened is sealed."""
+
+from audit.actors import SYSTEM
+from audit.sealing import seal
+from preferences.services import purge_expired
+from tenants.idempotency import purge_answers
+from tenants.models import Tenant
+from tenants.units import database, unit_of_work
+
+BATCH = 1000
+
+
+def purge_all(*, most_batches: int | None = None) -> int:
+    """Delete the expired records of every tenant in batches; return how many."""
+    total = 0
+    for tenant_id in Tenant.objects.values_list("pk", flat=True).order_by("pk"):
+        with unit_of_work(tenant_id=tenant_id, actor=SYSTEM):
+            purge_answers(tenant_id=tenant_id)
+        batches = 0
+        while most_batches is None or batches < most_batches:
+            count = purge_expired(tenant_id=tenant_id, actor=SYSTEM, most=BATCH)
+            total += count
+            batches += 1
+            if count < BATCH:
+                break
+    return total
+
+
+def seal_all() -> int:
+    """Seal what can be sealed of every tenant and of the installation; return how many events."""
+    tenants = [0, *Tenant.objects.values_list("pk", flat=True).order_by("pk")]
+    return sum(seal(tenant_id, using=database()) for tenant_id in tenants)

@@ -1,0 +1,12 @@
+"""Routes of a person's own data, below ``tenants/{tenant}/``, and the end of the API's routes."""
+
+from django.urls import path, re_path
+
+from privacy import views
+from tenants.views import UnknownRoute
+
+urlpatterns = [
+    path("tenants/<str:tenant>/subjects/<str:subject>/data", views.SubjectDataView.as_view()),
+    # Last of all: what no route names is answered in the same form everywhere.
+    re_path(r"^.*$", UnknownRoute.as_view()),
+]
