@@ -50,7 +50,8 @@ class MeasuredBodies:
         try:
             return self.application(environ, start_response)
         finally:
-            if environ.get("CONTENT_LENGTH", "0") != "0":
+            # One that asked before sending is waiting for the answer already.
+            if environ.get("CONTENT_LENGTH", "0") != "0" and "HTTP_EXPECT" not in environ:
                 _discard(source)
 
     def _read(self, source: Any) -> bytes:

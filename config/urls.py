@@ -1,7 +1,8 @@
 """The addresses of the standalone service."""
 
 from django.contrib import admin
-from django.urls import path, re_path
+from django.urls import include, path, re_path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from config import health
 from tenants.views import UnknownRoute
@@ -10,6 +11,13 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("api/v1/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/v1/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
+    path("api/v1/", include("tenants.urls")),
+    path("api/v1/", include("consent.urls")),
+    path("api/v1/", include("preferences.urls")),
+    # Ends with a route that answers what no other names.
+    path("api/v1/", include("privacy.urls")),
     re_path(r"", UnknownRoute.as_view()),
 ]
 

@@ -89,7 +89,7 @@ def decide(
                 raise ValidationError(f"The purpose {purpose} is retired.", pointer="/purpose")
         elif before.status in ("refused", "withdrawn"):
             if once is not None:
-                once.keep_answer(before.as_json())
+                once.keep_answer(before.as_json(), subject=subject)
             return before, False
         else:
             decision = Decision.REFUSED if before.status == "none" else Decision.WITHDRAWN
@@ -100,7 +100,7 @@ def decide(
         )  # fmt: skip
         after = _state(caller.tenant_id, subject, purpose)
         if once is not None:
-            once.keep_answer(after.as_json())
+            once.keep_answer(after.as_json(), subject=subject)
         return after, False
 
 

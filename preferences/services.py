@@ -126,7 +126,7 @@ def put_preference(
         if answer is not None:
             return replay_put(caller, scope, key, write, answer)
         outcome = _put(caller, scope, key, write)
-        once.keep_answer(answer_of_put(outcome), subject_id=_subject_id(outcome.record))
+        once.keep_answer(answer_of_put(outcome), subject=scope.subject)
         return outcome
 
 

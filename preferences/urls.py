@@ -1,6 +1,6 @@
 """Routes of preferences and definitions, below ``tenants/{tenant}/``."""
 
-from django.urls import path
+from django.urls import path, re_path
 
 from preferences import views
 
@@ -9,5 +9,9 @@ urlpatterns = [
     path("tenants/<str:tenant>/preferences", views.PreferencesView.as_view()),
     path("tenants/<str:tenant>/preferences/batch", views.BatchView.as_view()),
     path("tenants/<str:tenant>/preferences/effective", views.EffectiveView.as_view()),
-    path("tenants/<str:tenant>/preferences/<path:address>", views.PreferenceView.as_view()),
+    # Whatever follows is an address, line breaks included: those are refused by name.
+    re_path(
+        r"^tenants/(?P<tenant>[^/]+)/preferences/(?P<address>[\s\S]+)\Z",
+        views.PreferenceView.as_view(),
+    ),
 ]

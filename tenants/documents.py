@@ -7,9 +7,7 @@ from typing import Any, NoReturn
 
 from tenants.exceptions import InvalidJSON, InvalidValue
 
-type JSONValue = (
-    None | bool | int | float | str | list["JSONValue"] | dict[str, "JSONValue"]
-)  # fmt: skip
+type JSONValue = None | bool | int | float | str | list[JSONValue] | dict[str, JSONValue]
 
 #: How deep arrays and objects may nest: a scalar has depth 0, ``[]`` has 1.
 MAX_DEPTH = 64
@@ -76,17 +74,21 @@ def check_depth(value: JSONValue, *, limit: int = MAX_DEPTH, pointer: str = "/va
     Raises:
         InvalidJSON: it does.
     """
-    # Not recursive: a host's own value may be deeper than the interpreter's stack, or hold itself.
-    level: list[Any] = [value]
+    # Level by level, not recursive: a host's own value may be deeper than the interpreter's stack.
+    level: list[JSONValue] = [value]
     for _ in range(limit + 1):
-        level = [
-            child
-            for part in level
-            if isinstance(part, list | dict)
-            for child in (part.values() if isinstance(part, dict) else part)
-        ] if any(isinstance(part, list | dict) for part in level) else []  # fmt: skip
-        if not level:
+        deeper: list[JSONValue] = []
+        has_containers = False
+        for part in level:
+            if isinstance(part, dict):
+                has_containers = True
+                deeper.extend(part.values())
+            elif isinstance(part, list):
+                has_containers = True
+                deeper.extend(part)
+        if not has_containers:
             return
+        level = deeper
     raise InvalidJSON(f"The value nests deeper than {limit} levels.", pointer=pointer)
 
 
@@ -107,12 +109,11 @@ def canonical(value: JSONValue) -> str:
             value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
         )
     except (ValueError, RecursionError):
-        # Told apart only here, since this is what happens least.
-        try:
-            _check_parts(value)
-        except RecursionError:
-            pass
-        raise InvalidJSON(f"The value nests deeper than {MAX_DEPTH} levels.") from None
+        # Told apart only here, since this is what happens least. Depth first: the value may hold
+        # itself.
+        check_depth(value, pointer="")
+        _check_parts(value)
+        raise
     # json.dumps escapes NUL, and writes a lone surrogate as itself.
     if "\\u0000" in text or _UNPAIRED.search(text):
         _check_parts(value)
@@ -151,12 +152,8 @@ def _refuse_constant(text: str) -> NoReturn:
 def _check_parts(value: JSONValue) -> None:
     """Refuse, with the place where it stands, each part that the grammar alone lets through."""
     parts: list[tuple[_Path, JSONValue]] = [(None, value)]
-    ancestors_left = 10_000_000  # a value that holds itself ends here, as too deep
     while parts:
         path, part = parts.pop()
-        ancestors_left -= 1
-        if ancestors_left < 0:
-            raise RecursionError
         match part:
             case str():
                 _check_text(part, path)

@@ -82,14 +82,14 @@ class IdempotencyKey:
             raise IdempotencyMismatch
         return record.answer
 
-    def keep_answer(self, answer: Any, *, subject_id: int | None = None) -> None:
+    def keep_answer(self, answer: Any, *, subject: str | None = None) -> None:
         """Keep what this request was answered, in the unit of work that did it."""
         IdempotencyRecord.objects.create(
             tenant_id=self.tenant_id,
             caller=self.caller,
             key=self.key,
             request=self.request,
-            subject_id=subject_id,
+            subject_id=RawSQL("consentful_subject_id(%s, %s)", [self.tenant_id, subject]),
             answer=answer,
             created_at=RawSQL("consentful_now()", []),
         )

@@ -203,8 +203,9 @@ BEGIN
                 who := consentful_ensure_subject(tenant, subject);
             END IF;
             IF NOT has_deadline THEN
-                expires := moment + make_interval(
-                    secs => least(coalesce(rule.ttl_default, rule.ttl_max), 250000000000));
+                expires := CASE WHEN coalesce(rule.ttl_default, rule.ttl_max) IS NOT NULL
+                    THEN moment + make_interval(
+                        secs => least(coalesce(rule.ttl_default, rule.ttl_max), 250000000000)) END;
             END IF;
             INSERT INTO consentful_preference AS p (
                 tenant_id, scope, key, subject_id, purpose_id, value, tags, metadata, source, actor,

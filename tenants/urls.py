@@ -1,0 +1,3 @@
+"""Routes of the tenant's trail, below ``tenants/{tenant}/``."""
+
+urlpatterns: list[object] = []
