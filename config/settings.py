@@ -18,6 +18,7 @@ from config.environment import (
     read_number,
     read_text,
 )
+from tenants.openapi_security import SECURITY
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(read_text("DATA_DIR") or BASE_DIR / ".data").absolute()
@@ -136,6 +137,11 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
+    # Public, and without a look at any credential: it works while the store is away.
+    "SERVE_AUTHENTICATION": [],
+    # Views describe themselves whole (tenants.openapi): there is nothing to repair afterwards.
+    "POSTPROCESSING_HOOKS": [],
+    "APPEND_COMPONENTS": SECURITY,
     # The browsable rendering loads nothing from another host.
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

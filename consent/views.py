@@ -8,6 +8,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from audit.services import record_event
+from consent import openapi
 from consent.models import Decision, Purpose
 from consent.selectors import (
     get_purpose,
@@ -32,6 +33,7 @@ class WhoAmIView(TenantAPIView):
     """Who the caller is in this tenant."""
 
     roles = {"GET": ANYONE}
+    operations = {"GET": openapi.WHOAMI}
 
     def get(self, request: Request, tenant: str) -> HttpResponse:
         self.read_parameters()
@@ -55,6 +57,7 @@ class PurposesView(TenantAPIView):
     """The purposes in force and every notice that was published for them."""
 
     roles = {"GET": ANYONE}
+    operations = {"GET": openapi.PURPOSES}
 
     def get(self, request: Request, tenant: str) -> HttpResponse:
         self.read_parameters()
@@ -95,6 +98,7 @@ class ConsentsView(SubjectView):
     """A person's state for every purpose that rests on consent."""
 
     roles = {"GET": ANYONE}
+    operations = {"GET": openapi.STATES}
     parameters = {"GET": {"reason": False}}
 
     def get(self, request: Request, tenant: str, subject: str) -> HttpResponse:
@@ -110,6 +114,7 @@ class ConsentView(SubjectView):
     """One decision of one person on one purpose."""
 
     roles = {"PUT": DECIDERS}
+    operations = {"PUT": openapi.DECIDE}
 
     def check_access(self, request: Request) -> None:
         caller = self.caller
@@ -142,6 +147,7 @@ class ConsentHistoryView(SubjectView):
     """Every decision of one person on one purpose, oldest first."""
 
     roles = {"GET": ANYONE - {Role.AGENT}}
+    operations = {"GET": openapi.HISTORY}
     parameters = {"GET": {"reason": False}}
 
     def check_access(self, request: Request) -> None:

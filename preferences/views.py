@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from audit.services import record_event
+from preferences import openapi
 from preferences.batches import Operation, read_operations, run_batch
 from preferences.models import Definition
 from preferences.records import Record
@@ -34,6 +35,7 @@ class PreferenceView(TenantAPIView):
     """One record at one exact address."""
 
     roles = {"GET": READERS, "PUT": READERS, "DELETE": READERS}
+    operations = {"GET": openapi.GET, "PUT": openapi.PUT, "DELETE": openapi.DELETE}
     parameters = {
         "GET": {"reason": False},
         "PUT": {"mode": False},
@@ -107,6 +109,7 @@ class PreferencesView(TenantAPIView):
     """The live records that the caller may see, in the order of creation."""
 
     roles = {"GET": READERS}
+    operations = {"GET": openapi.LIST}
     parameters = {
         "GET": {
             "scope": False, "key_prefix": False, "tag": True, "purpose": False, "limit": False,
@@ -159,6 +162,7 @@ class EffectiveView(TenantAPIView):
     """What applies over several scopes, in the caller's order."""
 
     roles = {"GET": READERS}
+    operations = {"GET": openapi.APPLIES}
     parameters = {"GET": {"scope": True, "key": True, "reason": False}}
 
     def get(self, request: Request, tenant: str) -> HttpResponse:
@@ -189,6 +193,7 @@ class BatchView(TenantAPIView):
     """Up to a hundred operations in one request."""
 
     roles = {"POST": READERS}
+    operations = {"POST": openapi.POST_BATCH}
 
     def post(self, request: Request, tenant: str) -> HttpResponse:
         body = self.read_body(("atomic", "operations"))
@@ -219,6 +224,7 @@ class DefinitionsView(TenantAPIView):
     """The declared settings in force."""
 
     roles = {"GET": ANYONE}
+    operations = {"GET": openapi.DEFINITIONS}
 
     def get(self, request: Request, tenant: str) -> HttpResponse:
         self.read_parameters()

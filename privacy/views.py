@@ -11,6 +11,7 @@ from consent.selectors import list_states
 from consent.views import SubjectView, history_as_json
 from preferences.records import Record
 from preferences.selectors import list_personal_data
+from privacy import openapi
 from tenants.exceptions import PermissionDenied
 from tenants.roles import Role
 from tenants.units import unit_of_work
@@ -21,6 +22,7 @@ class SubjectDataView(SubjectView):
     """Everything that is held about one person, with where it came from and how long it stays."""
 
     roles = {"GET": frozenset({Role.MEMBER, Role.OPERATOR, Role.OWNER})}
+    operations = {"GET": openapi.DATA}
     parameters = {"GET": {"reason": False}}
 
     def check_access(self, request: Request) -> None:

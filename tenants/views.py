@@ -32,6 +32,7 @@ from tenants.exceptions import (
     ValidationError,
 )
 from tenants.idempotency import IdempotencyKey
+from tenants.openapi import Operation, TenantSchema
 from tenants.middleware import mark_private, request_id_of
 from tenants.problems import answer_problem, as_service_error, log_fault
 from tenants.roles import Role
@@ -61,6 +62,9 @@ class TenantAPIView(APIView):
     parser_classes: ClassVar[Sequence[Any]] = []
     permission_classes: ClassVar[Sequence[Any]] = []
 
+    schema = TenantSchema()
+    #: What each method takes and answers, for the OpenAPI document.
+    operations: ClassVar[Mapping[str, Operation]] = {}
     #: Who may use each method at all.
     roles: ClassVar[Mapping[str, frozenset[Role]]] = {}
     #: Query parameters by method; True where one may be repeated.

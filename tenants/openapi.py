@@ -1,0 +1,216 @@
+"""
+How the OpenAPI document is made: from what a view says about itself, plus what all of them share.
+
+Holds no schema of what is stored; those stand in each app's `openapi.py`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ResolvedComponent  # type: ignore[attr-defined]
+
+from tenants.exceptions import (
+    InternalError,
+    NotAcceptable,
+    NotAuthenticated,
+    NotFound,
+    PermissionDenied,
+    ServiceError,
+    StoreUnavailable,
+    ValidationError,
+)
+
+type Schema = Mapping[str, Any]
+
+PROBLEM: Schema = {
+    "type": "object",
+    "description": "A refusal (RFC 9457).",
+    "required": ["type", "title", "status", "detail", "code", "request_id"],
+    "properties": {
+        "type": {"type": "string", "format": "uri"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "code": {"type": "string"},
+        "request_id": {"type": "string"},
+        "purpose": {"type": ["string", "null"]},
+        "current": {"type": ["object", "null"]},
+        "results": {"type": "array", "items": {"type": "object"}},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["pointer", "code", "detail"],
+                "properties": {
+                    "pointer": {"type": "string"},
+                    "code": {"type": "string"},
+                    "detail": {"type": "string"},
+                },
+            },
+        },
+    },
+}
+
+#: What any request below a tenant can be answered.
+ALWAYS: tuple[type[ServiceError], ...] = (
+    ValidationError,
+    NotAuthenticated,
+    PermissionDenied,
+    NotFound,
+    NotAcceptable,
+    InternalError,
+    StoreUnavailable,
+)
+
+HEADERS: Mapping[str, str] = {
+    "If-Match": "Revisions between double quotes, or *: replace or delete only one of these.",
+    "If-None-Match": "Revisions between double quotes, or *.",
+    "Idempotency-Key": "1-255 visible ASCII characters: a repeat within 24 hours is answered alike.",
+}
+
+QUERY: Mapping[str, Schema] = {
+    "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 50},
+    "reason": {"type": "string", "minLength": 1, "maxLength": 500},
+    "mode": {"type": "string", "enum": ["upsert"]},
+    "revision": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+    "since": {"type": "string", "format": "date-time"},
+    "until": {"type": "string", "format": "date-time"},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """
+    What one method of a view takes and answers.
+
+    Attributes:
+        answers: schema by status of every 2xx and 304; None for one without a body.
+        body: schema of the JSON body.
+        refusals: errors beyond those that every operation has.
+        request_headers: of `HEADERS`, those that it reads.
+        answer_headers: names that its 2xx answers may carry.
+    """
+
+    summary: str
+    answers: Mapping[int, Schema | None]
+    body: Schema | None = None
+    refusals: Sequence[type[ServiceError]] = field(default=())
+    request_headers: Sequence[str] = ()
+    answer_headers: Sequence[str] = ()
+
+
+def named(name: str, schema: Schema) -> Schema:
+    """Return a schema that the document lists under `name` among its components."""
+    return {"x-component": name, **schema}
+
+
+def listed(items: Schema, **more: Schema) -> Schema:
+    """Return the schema of the list envelope."""
+    return {
+        "type": "object",
+        "required": ["results", "next", "previous", *more],
+        "properties": {
+            "results": {"type": "array", "items": items},
+            "next": {"type": ["string", "null"], "format": "uri"},
+            "previous": {"type": "null"},
+            **more,
+        },
+    }
+
+
+class TenantSchema(AutoSchema):  # type: ignore[misc]
+    """Describes a `TenantAPIView` from its `operations`, `parameters` and `roles`."""
+
+    def get_operation(
+        self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any
+    ) -> dict[str, Any] | None:
+        operations: Mapping[str, Operation] = getattr(self.view, "operations", {})
+        operation = operations.get(method)
+        if operation is None:
+            return None
+        refusals: dict[int, set[str]] = {}
+        for refusal in (*ALWAYS, *operation.refusals):
+            refusals.setdefault(refusal.status, set()).add(refusal.code)
+        answers = {
+            str(status): self._answer(operation, schema, registry)
+            for status, schema in operation.answers.items()
+        } | {
+            str(status): self._problem(codes, registry) for status, codes in sorted(refusals.items())
+        }
+        described: dict[str, Any] = {
+            "operationId": f"{method.lower()}_{self.view.__class__.__name__.removesuffix('View')}",
+            "summary": operation.summary,
+            "description": f"Roles: {', '.join(sorted(self.view.roles[method]))}.",
+            "tags": [path.split("/")[5]],
+            "parameters": [*self._path(path), *self._query(method), *self._headers(operation)],
+            "security": [{"bearer": []}, {"session": []}],
+            "responses": answers,
+        }
+        if operation.body is not None:
+            described["requestBody"] = {
+                "required": True,
+                "content": {"application/json": {"schema": self._resolve(operation.body, registry)}},
+            }
+        return described
+
+    def _path(self, path: str) -> list[dict[str, Any]]:
+        return [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            for name in re.findall(r"{(\w+)}", path)
+        ]
+
+    def _query(self, method: str) -> list[dict[str, Any]]:
+        found = []
+        for name, may_repeat in self.view.parameters.get(method, {}).items():
+            schema = QUERY.get(name, {"type": "string"})
+            if may_repeat:
+                schema = {"type": "array", "items": schema}
+            found.append({"name": name, "in": "query", "required": False, "schema": schema})
+        return found
+
+    def _headers(self, operation: Operation) -> list[dict[str, Any]]:
+        return [
+            {"name": name, "in": "header", "description": HEADERS[name], "schema": {"type": "string"}}
+            for name in operation.request_headers
+        ]
+
+    def _answer(self, operation: Operation, schema: Schema | None, registry: Any) -> dict[str, Any]:
+        names = ("X-Request-ID", "Cache-Control", "Vary", *operation.answer_headers)
+        described: dict[str, Any] = {
+            "description": operation.summary,
+            "headers": {name: {"schema": {"type": "string"}} for name in names},
+        }
+        if schema is not None:
+            described["content"] = {"application/json": {"schema": self._resolve(schema, registry)}}
+        return described
+
+    def _problem(self, codes: set[str], registry: Any) -> dict[str, Any]:
+        problem = self._resolve(named("Problem", PROBLEM), registry)
+        return {
+            "description": ", ".join(sorted(codes)),
+            "headers": {"X-Request-ID": {"schema": {"type": "string"}}},
+            "content": {"application/problem+json": {"schema": problem}},
+        }
+
+    def _resolve(self, schema: Any, registry: Any) -> Any:
+        """Move named schemas into the components, however deep they stand."""
+        if isinstance(schema, Mapping):
+            resolved = {
+                key: self._resolve(value, registry)
+                for key, value in schema.items()
+                if key != "x-component"
+            }
+            if "x-component" not in schema:
+                return resolved
+            component = ResolvedComponent(
+                name=schema["x-component"], type=ResolvedComponent.SCHEMA, schema=resolved,
+                object=schema["x-component"],
+            )  # fmt: skip
+            registry.register_on_missing(component)
+            return component.ref
+        if isinstance(schema, list):
+            return [self._resolve(one, registry) for one in schema]
+        return schema
