@@ -65,7 +65,9 @@ class Notice(Captured):
     version = models.PositiveIntegerField()
     locale = models.CharField(max_length=35, help_text="A BCP 47 language tag.")
     text = models.TextField()
-    digest = models.CharField(max_length=64, editable=False, help_text="SHA-256 of the text in UTF-8.")
+    digest = models.CharField(
+        max_length=64, editable=False, help_text="SHA-256 of the text in UTF-8."
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -122,7 +124,9 @@ class ConsentEntry(Captured):
     subject = models.ForeignKey(Subject, on_delete=models.PROTECT)
     purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT)
     sequence = models.PositiveIntegerField(
-        db_default=0, editable=False, help_text="Set by trigger: 1, 2, 3 … for this person and purpose."
+        db_default=0,
+        editable=False,
+        help_text="Set by trigger: 1, 2, 3 … for this person and purpose.",
     )
     entry = models.CharField(
         max_length=32, db_default="", editable=False, help_text="Set by trigger: the name outside."
@@ -133,7 +137,9 @@ class ConsentEntry(Captured):
     notice_digest = models.CharField(max_length=64, null=True)
     expires_at = models.DateTimeField(null=True)
     actor = models.CharField(max_length=200)
-    method = models.CharField(max_length=32, help_text="user_confirmed, operator, import or system.")
+    method = models.CharField(
+        max_length=32, help_text="user_confirmed, operator, import or system."
+    )
     evidence = models.TextField(null=True)
     at = models.DateTimeField(db_default=Now(), editable=False, help_text="Set by trigger.")
 
@@ -142,7 +148,8 @@ class ConsentEntry(Captured):
         verbose_name_plural = "consent entries"
         constraints = [
             models.UniqueConstraint(
-                fields=["tenant", "subject", "purpose", "sequence"], name="consentful_entry_sequence"
+                fields=["tenant", "subject", "purpose", "sequence"],
+                name="consentful_entry_sequence",
             )
         ]
 

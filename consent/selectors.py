@@ -88,7 +88,14 @@ def list_states(
             [subject, tenant_id, slugs and list(slugs), slugs and list(slugs)],
         )
         return [
-            State(purpose=slug, status=status, version=version, since=since, expires_at=until, entry=entry)
+            State(
+                purpose=slug,
+                status=status,
+                version=version,
+                since=since,
+                expires_at=until,
+                entry=entry,
+            )
             for slug, status, version, since, until, entry in cursor.fetchall()
         ]
 
@@ -107,7 +114,10 @@ def list_served_purposes(*, caller: Caller) -> Sequence[str]:
 def list_history(*, tenant_id: int, subject: str, purpose: Purpose) -> QuerySet[ConsentEntry]:
     """Return a person's decisions on one purpose, oldest first. Inside a unit of work."""
     return ConsentEntry.objects.filter(
-        tenant_id=tenant_id, subject__external_id=subject, subject__tenant_id=tenant_id, purpose=purpose
+        tenant_id=tenant_id,
+        subject__external_id=subject,
+        subject__tenant_id=tenant_id,
+        purpose=purpose,
     ).order_by("sequence")
 
 

@@ -71,11 +71,11 @@ def decide(
             return _state_of(answer), True
         found = get_purpose(tenant_id=caller.tenant_id, slug=purpose)
         if found.lawful_basis != Purpose.LawfulBasis.CONSENT:
-            raise ValidationError(f"The purpose {purpose} does not rest on consent.", pointer="/purpose")
-        if not is_own and not evidence:
             raise ValidationError(
-                "Say how you know of this decision.", pointer="/evidence"
+                f"The purpose {purpose} does not rest on consent.", pointer="/purpose"
             )
+        if not is_own and not evidence:
+            raise ValidationError("Say how you know of this decision.", pointer="/evidence")
         before = _state(caller.tenant_id, subject, purpose)
         if entry is not None and entry != before.entry:
             raise StaleRevision(
@@ -168,7 +168,9 @@ def _shown_notice(
     purpose: Purpose, version: int | None, locale: str | None, before: State
 ) -> Notice:
     if version is None:
-        raise ValidationError("Giving consent names the notice version that was shown.", pointer="/version")
+        raise ValidationError(
+            "Giving consent names the notice version that was shown.", pointer="/version"
+        )
     notices = list(purpose.notices.filter(version=version).order_by("pk"))
     newest = purpose.notices.aggregate(newest=Max("version"))["newest"]
     if not notices:
@@ -183,7 +185,9 @@ def _shown_notice(
     for notice in notices:
         if notice.locale == locale:
             return notice
-    raise ValidationError(f"Notice {version} was not published in this language.", pointer="/locale")
+    raise ValidationError(
+        f"Notice {version} was not published in this language.", pointer="/locale"
+    )
 
 
 def _append(

@@ -205,7 +205,9 @@ def _purpose(purpose: Purpose) -> dict[str, Any]:
 
 def _decision(value: Any) -> Decision:
     if not isinstance(value, str) or value not in Decision.values:
-        raise ValidationError(f"A decision is one of {json.dumps(Decision.values)}.", pointer="/decision")
+        raise ValidationError(
+            f"A decision is one of {json.dumps(Decision.values)}.", pointer="/decision"
+        )
     return Decision(value)
 
 

@@ -84,7 +84,9 @@ def read_operations(body: dict[str, Any], caller: Caller) -> list[Operation]:
             raise DuplicateAddress(
                 detail,
                 errors=[
-                    FieldError(pointer=f"/operations/{index}", code="duplicate_address", detail=detail)
+                    FieldError(
+                        pointer=f"/operations/{index}", code="duplicate_address", detail=detail
+                    )
                     for index in (twin, operation.index)
                 ],
             )
@@ -118,7 +120,9 @@ def run_batch(
     subjects = {name for one in operations if one.scope for name in _reachable(caller, one.scope)}
     failed: ServiceError | None = None
     try:
-        with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor, subjects=sorted(subjects)):
+        with unit_of_work(
+            tenant_id=caller.tenant_id, actor=caller.actor, subjects=sorted(subjects)
+        ):
             if once is not None:
                 for operation in in_order:
                     _attempt(caller, operation, is_check_only=True)

@@ -34,7 +34,11 @@ class Changes:
         """Return one line per difference."""
         return [
             f"{verb} {name}"
-            for verb, names in (("add", self.added), ("change", self.changed), ("retire", self.retired))
+            for verb, names in (
+                ("add", self.added),
+                ("change", self.changed),
+                ("retire", self.retired),
+            )
             for name in names
         ]
 
@@ -76,9 +80,7 @@ def _load_purposes(
     found: dict[str, Purpose] = {}
     for index, entry in enumerate(entries):
         at = f"/purposes/{index}"
-        entry = _object(
-            entry, at, ("slug", "title", "lawful_basis", "notices", "on_withdrawal")
-        )
+        entry = _object(entry, at, ("slug", "title", "lawful_basis", "notices", "on_withdrawal"))
         slug = _text(entry, "slug", at)
         if not SLUG.regex.match(slug):  # type: ignore[union-attr]
             raise ValidationError(f"{SLUG.message}", pointer=f"{at}/slug")
@@ -240,7 +242,9 @@ def _list(entry: Mapping[str, Any], name: str, at: str) -> list[Any]:
 def _text(entry: Mapping[str, Any], name: str, at: str, *, most: int = 64) -> str:
     value = entry.get(name)
     if not isinstance(value, str) or not 1 <= len(value) <= most:
-        raise ValidationError(f"This must be a text of 1 to {most} characters.", pointer=f"{at}/{name}")
+        raise ValidationError(
+            f"This must be a text of 1 to {most} characters.", pointer=f"{at}/{name}"
+        )
     return value
 
 

@@ -46,7 +46,9 @@ class Definition(Captured):
     key = models.CharField(max_length=200, db_collation="C")
     purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT)
     schema = JSONTextField(default="true", help_text="JSON Schema 2020-12.")
-    default = JSONTextField(null=True, blank=True, help_text="What applies where nothing is stored.")
+    default = JSONTextField(
+        null=True, blank=True, help_text="What applies where nothing is stored."
+    )
     ttl_default = models.PositiveBigIntegerField(null=True, blank=True, help_text="Seconds.")
     ttl_max = models.PositiveBigIntegerField(null=True, blank=True, help_text="Seconds.")
     scopes = ArrayField(models.CharField(max_length=32), help_text="Kinds of scope.")

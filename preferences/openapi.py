@@ -219,6 +219,4 @@ POST_BATCH = Operation(
     request_headers=("Idempotency-Key",),
     answer_headers=("Idempotency-Replayed",),
 )
-DEFINITIONS = Operation(
-    summary="List the declared settings.", answers={200: listed(DEFINITION)}
-)
+DEFINITIONS = Operation(summary="List the declared settings.", answers={200: listed(DEFINITION)})

@@ -51,16 +51,16 @@ def parse_tags(header: str) -> Sequence[str]:
         tags.append((match[1] or "") + match[2])
         rest = header[match.end() :].lstrip()
         if rest and not rest.startswith(","):
-            raise InvalidRevision("Entity tags are separated by commas.", pointer="/headers/If-Match")
+            raise InvalidRevision(
+                "Entity tags are separated by commas.", pointer="/headers/If-Match"
+            )
         position = len(header) - len(rest.lstrip(", \t"))
     if not tags:
         raise InvalidRevision("The header names no entity tag.", pointer="/headers/If-Match")
     return tags
 
 
-def read_revisions(
-    revision: str | None, if_match: str | None
-) -> tuple[Mode | None, Sequence[str]]:
+def read_revisions(revision: str | None, if_match: str | None) -> tuple[Mode | None, Sequence[str]]:
     """
     Return the mode and revisions that body or query and If-Match ask for; None where neither does.
 

@@ -35,24 +35,20 @@ _ENUM_SHARE = 16
 _IN_PLACE = ("not", "if", "then", "else")
 _IN_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
 _IN_PLACE_MAPS = ("dependentSchemas",)
-# To the members of an object or the items of a list.
-_CHILD = (
-    "additionalProperties", "items", "contains", "propertyNames",
-    "unevaluatedProperties", "unevaluatedItems",
-)  # fmt: skip
-_CHILD_LISTS = ("prefixItems",)
-_CHILD_MAPS = ("properties", "patternProperties")
 # To nothing, until something refers there. contentSchema only annotates.
 _ELSEWHERE = ("contentSchema",)
 _ELSEWHERE_MAPS = ("$defs", "definitions")
 # What these hold is data, not schemas.
 _DATA = frozenset({"const", "enum", "default", "examples"})
+_MAPS = frozenset({*_IN_PLACE_MAPS, *_ELSEWHERE_MAPS, "properties", "patternProperties"})
 
-#: The words of the library for what it cannot compile name the whole schema; these do not.
-_COMPILE_HINTS = {
-    "pattern": "The pattern is not one that can be matched in linear time: no look-around, no"
-    " back-reference, no huge repeat count.",
-}
+#: Where a subschema stands in its document: the tokens of its JSON pointer.
+type _Place = tuple[str | int, ...]
+
+_PATTERN_REFUSED = (
+    "The pattern cannot be matched in linear time, or is too large: no look-around, no"
+    " back-reference, no huge repeat count."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +152,13 @@ def _refusal(detail: str, path: Sequence[str | int] = ()) -> ValidationError:
 
 
 def _refusal_of(error: Exception) -> ValidationError:
-    if isinstance(error, jsonschema_rs.ValidationError):
-        path = list(error.instance_path)
-        keyword = next((token for token in reversed(path) if isinstance(token, str)), "")
-        in_patterns = "patternProperties" in path[-1:] or keyword == "pattern"
-        hint = _COMPILE_HINTS["pattern"] if in_patterns else _cut(error.message)
-        return _refusal(hint, path)
-    return _refusal(_cut(str(error).partition("\n")[0]))
+    if not isinstance(error, jsonschema_rs.ValidationError):
+        return _refusal(_cut(str(error).partition("\n")[0]))
+    place = list(error.instance_path)
+    # The library's own word, that it is not a "regex", helps nobody whose pattern works elsewhere.
+    if "pattern" in place[-1:] or "patternProperties" in place[-2:]:
+        return _refusal(_PATTERN_REFUSED, place)
+    return _refusal(_cut(error.message), place)
 
 
 def _refuse_retrieval(uri: str) -> NoReturn:
@@ -175,23 +171,34 @@ def _pattern_options() -> jsonschema_rs.RegexOptions:
     )
 
 
+def _objects(document: JSONValue) -> Iterator[tuple[_Place, dict[str, JSONValue]]]:
+    """Yield each object that may be a schema, with its place: what holds data is passed over."""
+    parts: list[tuple[_Place, JSONValue, bool]] = [((), document, False)]
+    while parts:
+        place, part, is_map = parts.pop()
+        if isinstance(part, list):
+            parts.extend(((*place, index), child, False) for index, child in enumerate(part))
+        elif isinstance(part, dict):
+            if not is_map:
+                yield place, part
+            # Below a map, names are a host's own: a property may be called "default".
+            parts.extend(
+                ((*place, name), child, not is_map and name in _MAPS)
+                for name, child in part.items()
+                if is_map or name not in _DATA
+            )
+
+
 def _check_dialect(document: JSONValue) -> None:
     """Refuse other dialects, and identifiers below the root: a schema is one document."""
-    parts: list[tuple[list[str | int], JSONValue]] = [([], document)]
-    while parts:
-        path, part = parts.pop()
-        if isinstance(part, list):
-            parts.extend(([*path, index], child) for index, child in enumerate(part))
-        if not isinstance(part, dict):
-            continue
+    for place, part in _objects(document):
         dialect = part.get("$schema")
-        if isinstance(dialect, str) and (path or dialect.removesuffix("#") != _DIALECT):
+        if isinstance(dialect, str) and (place or dialect.removesuffix("#") != _DIALECT):
             raise _refusal(
-                f"The only dialect is {_DIALECT}, named at the root.", [*path, "$schema"]
+                f"The only dialect is {_DIALECT}, named at the root.", (*place, "$schema")
             )
-        if path and isinstance(part.get("$id"), str):
-            raise _refusal("Only the root of a schema may have an $id.", [*path, "$id"])
-        parts.extend(([*path, name], child) for name, child in part.items() if name not in _DATA)
+        if place and "$id" in part:
+            raise _refusal("Only the root of a schema may have an $id.", (*place, "$id"))
 
 
 def _check_against_dialect(document: dict[str, JSONValue] | bool) -> None:
@@ -205,7 +212,7 @@ def _check_against_dialect(document: dict[str, JSONValue] | bool) -> None:
 class _Node:
     """One subschema: which others it applies, where, and how dear it is by itself."""
 
-    path: tuple[str | int, ...]
+    path: _Place
     cost: int = 1
     in_place: list[int] = field(default_factory=list)
     #: Groups of groups: of each inner group one part of the value meets one subschema at most;
@@ -221,8 +228,8 @@ class _Graph:
         self.document = document
         self.nodes: list[_Node] = []
         self.patterns = 0
-        self._numbers: dict[tuple[str | int, ...], int] = {}
-        self._anchors: dict[str, tuple[str | int, ...]] = {}
+        self._numbers: dict[_Place, int] = {}
+        self._anchors: dict[str, _Place] = {}
         self._pending: list[tuple[int, JSONValue]] = []
         self._find_anchors()
         self.number(())
@@ -231,7 +238,7 @@ class _Graph:
             if isinstance(schema, dict):
                 self._connect(self.nodes[number], schema)
 
-    def number(self, path: tuple[str | int, ...], source: Sequence[str | int] = ()) -> int:
+    def number(self, path: _Place, source: Sequence[str | int] = ()) -> int:
         """Return the number of the subschema at `path`, adding it where it is new."""
         known = self._numbers.get(path)
         if known is not None:
@@ -242,7 +249,7 @@ class _Graph:
         self._pending.append((len(self.nodes) - 1, schema))
         return len(self.nodes) - 1
 
-    def _at(self, path: tuple[str | int, ...], source: Sequence[str | int]) -> JSONValue:
+    def _at(self, path: _Place, source: Sequence[str | int]) -> JSONValue:
         part = self.document
         for token in path:
             if isinstance(part, dict) and isinstance(token, str) and token in part:
@@ -258,6 +265,9 @@ class _Graph:
         return part
 
     def _connect(self, node: _Node, schema: Mapping[str, JSONValue]) -> None:
+        if node.path and "$id" in schema:  # reached by a reference into data
+            raise _refusal("Only the root of a schema may have an $id.", (*node.path, "$id"))
+
         def one(name: str) -> list[int]:
             return [self.number((*node.path, name))] if name in schema else []
 
@@ -307,7 +317,7 @@ class _Graph:
             # The validator asks each branch once more, for what it has looked at.
             node.in_place *= 2
 
-    def _referred(self, source: tuple[str | int, ...], reference: JSONValue) -> int:
+    def _referred(self, source: _Place, reference: JSONValue) -> int:
         text = str(reference)
         root = self.document.get("$id") if isinstance(self.document, dict) else None
         if isinstance(root, str) and root:
@@ -327,7 +337,7 @@ class _Graph:
             raise _refusal("The reference leads to no anchor.", source)
         return self.number(self._anchors[fragment], source)
 
-    def _path(self, tokens: tuple[str, ...]) -> tuple[str | int, ...]:
+    def _path(self, tokens: tuple[str, ...]) -> _Place:
         """Return a pointer's tokens as a path: those into lists as numbers, so that paths agree."""
         path: list[str | int] = []
         part = self.document
@@ -341,21 +351,11 @@ class _Graph:
         return tuple(path)
 
     def _find_anchors(self) -> None:
-        parts: list[tuple[tuple[str | int, ...], JSONValue]] = [((), self.document)]
-        while parts:
-            path, part = parts.pop()
-            if isinstance(part, list):
-                parts.extend(((*path, index), child) for index, child in enumerate(part))
-            if not isinstance(part, dict):
-                continue
+        for place, part in _objects(self.document):
             for name in ("$anchor", "$dynamicAnchor"):
                 anchor = part.get(name)
-                if isinstance(anchor, str):
-                    if self._anchors.setdefault(anchor, path) != path:
-                        raise _refusal("The anchor stands twice.", (*path, name))
-            parts.extend(
-                ((*path, name), child) for name, child in part.items() if name not in _DATA
-            )
+                if isinstance(anchor, str) and self._anchors.setdefault(anchor, place) != place:
+                    raise _refusal("The anchor stands twice.", (*place, name))
 
 
 def _check_bounds(document: JSONValue) -> None:

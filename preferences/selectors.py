@@ -135,7 +135,7 @@ def list_preferences(
     with store().cursor() as cursor:
         # The purposes that match decide what is asked of the gate.
         cursor.execute(
-            f"SELECT DISTINCT p.scope, u.id, u.slug{where} AND p.subject_id IS NOT NULL",  # noqa: S608
+            f"SELECT DISTINCT p.scope, u.id, u.slug{where} AND p.subject_id IS NOT NULL",
             filters,
         )
         personal = cursor.fetchall()
@@ -146,9 +146,7 @@ def list_preferences(
             )
             if code is not None:
                 refused[scope_text, purpose_id] = Withheld(slug, code)
-        open_pairs = [
-            (scope, one) for scope, one, _ in personal if (scope, one) not in refused
-        ]
+        open_pairs = [(scope, one) for scope, one, _ in personal if (scope, one) not in refused]
         cursor.execute(
             f"SELECT {LISTED}{where} AND p.id > %s"  # noqa: S608  constant text
             " AND (p.subject_id IS NULL OR (p.scope, p.purpose_id) IN"
@@ -186,7 +184,9 @@ def list_personal_data(*, caller: Caller, subject: str) -> list[Record]:
             " AND (p.expires_at IS NULL OR p.expires_at > (SELECT consentful_now())) ORDER BY p.id",
             [caller.tenant_id, str(Scope.of_subject(subject))],
         )
-        return [record for *row, slug in cursor.fetchall() if (record := Record.from_row(row, slug))]
+        return [
+            record for *row, slug in cursor.fetchall() if (record := Record.from_row(row, slug))
+        ]
 
 
 def list_definitions(*, tenant_id: int) -> QuerySet[Definition]:

@@ -365,5 +365,3 @@ def _recorded(refusal: ServiceError, caller: Caller) -> ServiceError:
     if isinstance(refusal, Forbidden) and current_unit() is None:
         record_denied(refusal, tenant_id=caller.tenant_id, actor=caller.actor)
     return refusal
-
-

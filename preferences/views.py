@@ -174,7 +174,9 @@ class EffectiveView(TenantAPIView):
         readable = [scope for scope in dict.fromkeys(scopes) if self.may_read(scope)]
         with unit_of_work(tenant_id=self.caller.tenant_id, actor=self.caller.actor):
             found, withheld = find_effective(
-                caller=self.caller, scopes=readable, keys=None if keys is None else list(dict.fromkeys(keys))
+                caller=self.caller,
+                scopes=readable,
+                keys=None if keys is None else list(dict.fromkeys(keys)),
             )
         results = ", ".join(effective_as_json(one) for one in found)
         return answer(

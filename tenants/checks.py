@@ -53,7 +53,11 @@ def check_isolation(
         return []
     connection = connections[alias]
     if connection.vendor != "postgresql":
-        return [Error("Consentful keeps its guarantees in PostgreSQL 15 or later.", id="consentful.E001")]
+        return [
+            Error(
+                "Consentful keeps its guarantees in PostgreSQL 15 or later.", id="consentful.E001"
+            )
+        ]
     if getattr(connection, "is_owner", False):
         return []  # migrating: the owner is meant to see all rows
     escapes, open_tables = find_bypass(alias)

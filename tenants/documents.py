@@ -3,11 +3,11 @@
 import json
 import math
 import re
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from tenants.exceptions import InvalidJSON, InvalidValue
 
-type JSONValue = None | bool | int | float | str | list[JSONValue] | dict[str, JSONValue]
+type JSONValue = bool | int | float | str | list[JSONValue] | dict[str, JSONValue] | None
 
 #: How deep arrays and objects may nest: a scalar has depth 0, ``[]`` has 1.
 MAX_DEPTH = 64

@@ -138,7 +138,8 @@ class TenantSchema(AutoSchema):  # type: ignore[misc]
             str(status): self._answer(operation, schema, registry)
             for status, schema in operation.answers.items()
         } | {
-            str(status): self._problem(codes, registry) for status, codes in sorted(refusals.items())
+            str(status): self._problem(codes, registry)
+            for status, codes in sorted(refusals.items())
         }
         described: dict[str, Any] = {
             "operationId": f"{method.lower()}_{self.view.__class__.__name__.removesuffix('View')}",
@@ -152,7 +153,9 @@ class TenantSchema(AutoSchema):  # type: ignore[misc]
         if operation.body is not None:
             described["requestBody"] = {
                 "required": True,
-                "content": {"application/json": {"schema": self._resolve(operation.body, registry)}},
+                "content": {
+                    "application/json": {"schema": self._resolve(operation.body, registry)}
+                },
             }
         return described
 
@@ -173,7 +176,12 @@ class TenantSchema(AutoSchema):  # type: ignore[misc]
 
     def _headers(self, operation: Operation) -> list[dict[str, Any]]:
         return [
-            {"name": name, "in": "header", "description": HEADERS[name], "schema": {"type": "string"}}
+            {
+                "name": name,
+                "in": "header",
+                "description": HEADERS[name],
+                "schema": {"type": "string"},
+            }
             for name in operation.request_headers
         ]
 

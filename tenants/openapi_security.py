@@ -7,4 +7,3 @@ SECURITY = {
         "session": {"type": "apiKey", "in": "cookie", "name": "sessionid"},
     }
 }
-

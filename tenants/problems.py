@@ -11,7 +11,7 @@ from django.core.exceptions import (
     SuspiciousOperation,
 )
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
-from django.db import DataError, DatabaseError, IntegrityError, InterfaceError
+from django.db import DatabaseError, DataError, IntegrityError, InterfaceError
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions as drf
 
@@ -60,7 +60,9 @@ def as_service_error(problem: BaseException) -> ServiceError:
     if isinstance(problem, RequestDataTooBig):
         return TooLarge()
     if isinstance(problem, DisallowedHost):
-        return ValidationError("The Host header names no host of this service.", pointer="/headers/Host")
+        return ValidationError(
+            "The Host header names no host of this service.", pointer="/headers/Host"
+        )
     if isinstance(problem, SuspiciousOperation):
         return ValidationError("The request is malformed.")
     for theirs, ours in FROM_DRF:

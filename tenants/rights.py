@@ -19,7 +19,9 @@ def grant_runtime_rights(*, using: str) -> None:
     if role is None or connection.vendor != "postgresql":
         return
     with connection.cursor() as cursor:
-        cursor.execute("SELECT current_user = %s OR to_regclass('consentful_tenant') IS NULL", [role])
+        cursor.execute(
+            "SELECT current_user = %s OR to_regclass('consentful_tenant') IS NULL", [role]
+        )
         if cursor.fetchone()[0]:
             return
         name = sql.Identifier(role)
@@ -37,4 +39,6 @@ def grant_runtime_rights(*, using: str) -> None:
                     continue  # a later migration of this run creates it
                 where = sql.Identifier(table)
                 for statement in ("REVOKE ALL ON {} FROM {}", f"GRANT {rights} ON {{}} TO {{}}"):
-                    cursor.execute(sql.SQL(statement).format(where, name).as_string(cursor.connection))
+                    cursor.execute(
+                        sql.SQL(statement).format(where, name).as_string(cursor.connection)
+                    )

@@ -120,7 +120,9 @@ def _check_nested(outer: Unit, tenant_id: int, subjects: Iterable[str], exclusiv
         raise RuntimeError("A unit of work of another tenant is open on this connection.")
     for subject in subjects:
         if subject not in outer.fences:
-            raise RuntimeError("Name every subject in the outermost unit of work: fences are ordered.")
+            raise RuntimeError(
+                "Name every subject in the outermost unit of work: fences are ordered."
+            )
         if exclusive and not outer.fences[subject]:
             raise RuntimeError("Take the exclusive fence in the outermost unit: upgrades deadlock.")
 

@@ -9,8 +9,8 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.datastructures import MultiValueDict
 from django.views.decorators.csrf import csrf_exempt
-from rest_framework.request import Request
 from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from tenants.authentication import BearerAuthentication, SessionAuthentication
@@ -32,8 +32,8 @@ from tenants.exceptions import (
     ValidationError,
 )
 from tenants.idempotency import IdempotencyKey
-from tenants.openapi import Operation, TenantSchema
 from tenants.middleware import mark_private, request_id_of
+from tenants.openapi import Operation, TenantSchema
 from tenants.problems import answer_problem, as_service_error, log_fault
 from tenants.roles import Role
 from tenants.units import record_denied
@@ -160,7 +160,7 @@ class TenantAPIView(APIView):
                 )
             if len(values) > 1 and not known[name]:
                 raise ValidationError("This parameter may stand once.", pointer=f"/query/{name}")
-            if any("\x00" in value or not value.isprintable() and not value for value in values):
+            if any("\x00" in value or (not value.isprintable() and not value) for value in values):
                 raise ValidationError("A parameter holds no NUL.", pointer=f"/query/{name}")
         return given
 
@@ -261,9 +261,7 @@ def check_members(body: Mapping[str, Any], known: Iterable[str], pointer: str) -
     for name in body:
         if name not in known:
             escaped = name[:64].replace("~", "~0").replace("/", "~1")
-            raise ValidationError(
-                "There is no such member here.", pointer=f"{pointer}/{escaped}"
-            )
+            raise ValidationError("There is no such member here.", pointer=f"{pointer}/{escaped}")
 
 
 def answer(
@@ -277,7 +275,10 @@ def answer(
         return HttpResponse(status=status, headers=dict(headers or {}))
     text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
     return HttpResponse(
-        text.encode("utf-8"), status=status, headers=dict(headers or {}), content_type="application/json"
+        text.encode("utf-8"),
+        status=status,
+        headers=dict(headers or {}),
+        content_type="application/json",
     )
 
 

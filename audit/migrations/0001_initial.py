@@ -6,77 +6,124 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Head',
+            name="Head",
             fields=[
-                ('tenant_id', models.BigIntegerField(primary_key=True, serialize=False)),
-                ('sequence', models.BigIntegerField()),
-                ('hash', models.CharField(max_length=64)),
-                ('cluster', models.BigIntegerField()),
-                ('horizon', models.BigIntegerField(help_text='Events of older transactions are sealed, ...')),
-                ('resume', models.BigIntegerField(help_text='... but for those with this id or a larger one.')),
+                ("tenant_id", models.BigIntegerField(primary_key=True, serialize=False)),
+                ("sequence", models.BigIntegerField()),
+                ("hash", models.CharField(max_length=64)),
+                ("cluster", models.BigIntegerField()),
+                (
+                    "horizon",
+                    models.BigIntegerField(
+                        help_text="Events of older transactions are sealed, ..."
+                    ),
+                ),
+                (
+                    "resume",
+                    models.BigIntegerField(
+                        help_text="... but for those with this id or a larger one."
+                    ),
+                ),
             ],
             options={
-                'db_table': 'consentful_audit_head',
+                "db_table": "consentful_audit_head",
             },
         ),
         migrations.CreateModel(
-            name='Event',
+            name="Event",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('tenant_id', models.BigIntegerField(help_text='0 stands for the installation.')),
-                ('at', models.DateTimeField()),
-                ('transaction', models.BigIntegerField(help_text="PostgreSQL's id of the transaction.")),
-                ('cluster', models.BigIntegerField(help_text='System identifier: ids restart in a new cluster.')),
-                ('action', models.TextField(help_text='Noun and verb, as in preference.created.')),
-                ('outcome', models.TextField(choices=[('done', 'Done'), ('denied', 'Denied')])),
-                ('record', models.TextField(null=True)),
-                ('record_id', models.BigIntegerField(null=True)),
-                ('subject_id', models.BigIntegerField(null=True)),
-                ('actor_id', models.TextField(null=True)),
-                ('purpose', models.TextField(null=True)),
-                ('changed', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), help_text='Names of the columns that changed.')),
-                ('revision_before', models.TextField(null=True)),
-                ('revision_after', models.TextField(null=True)),
-                ('row_digest', models.TextField(help_text="SHA-256 of the row's salt and text.", null=True)),
-                ('target_digest', models.TextField()),
-                ('actor_digest', models.TextField()),
-                ('subject', models.TextField(null=True)),
-                ('scope', models.TextField(null=True)),
-                ('key', models.TextField(null=True)),
-                ('on_behalf_of', models.TextField(null=True)),
-                ('reason', models.TextField(null=True)),
-                ('request_id', models.TextField(null=True)),
-                ('target_salt', models.TextField(null=True)),
-                ('actor', models.TextField(null=True)),
-                ('actor_salt', models.TextField(null=True)),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("tenant_id", models.BigIntegerField(help_text="0 stands for the installation.")),
+                ("at", models.DateTimeField()),
+                (
+                    "transaction",
+                    models.BigIntegerField(help_text="PostgreSQL's id of the transaction."),
+                ),
+                (
+                    "cluster",
+                    models.BigIntegerField(
+                        help_text="System identifier: ids restart in a new cluster."
+                    ),
+                ),
+                ("action", models.TextField(help_text="Noun and verb, as in preference.created.")),
+                ("outcome", models.TextField(choices=[("done", "Done"), ("denied", "Denied")])),
+                ("record", models.TextField(null=True)),
+                ("record_id", models.BigIntegerField(null=True)),
+                ("subject_id", models.BigIntegerField(null=True)),
+                ("actor_id", models.TextField(null=True)),
+                ("purpose", models.TextField(null=True)),
+                (
+                    "changed",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(),
+                        help_text="Names of the columns that changed.",
+                    ),
+                ),
+                ("revision_before", models.TextField(null=True)),
+                ("revision_after", models.TextField(null=True)),
+                (
+                    "row_digest",
+                    models.TextField(help_text="SHA-256 of the row's salt and text.", null=True),
+                ),
+                ("target_digest", models.TextField()),
+                ("actor_digest", models.TextField()),
+                ("subject", models.TextField(null=True)),
+                ("scope", models.TextField(null=True)),
+                ("key", models.TextField(null=True)),
+                ("on_behalf_of", models.TextField(null=True)),
+                ("reason", models.TextField(null=True)),
+                ("request_id", models.TextField(null=True)),
+                ("target_salt", models.TextField(null=True)),
+                ("actor", models.TextField(null=True)),
+                ("actor_salt", models.TextField(null=True)),
             ],
             options={
-                'db_table': 'consentful_audit_event',
-                'indexes': [models.Index(fields=['tenant_id', 'id'], name='consentful_event_tenant'), models.Index(fields=['tenant_id', 'record', 'record_id', 'id'], name='consentful_event_record'), models.Index(fields=['transaction'], name='consentful_event_transaction')],
+                "db_table": "consentful_audit_event",
+                "indexes": [
+                    models.Index(fields=["tenant_id", "id"], name="consentful_event_tenant"),
+                    models.Index(
+                        fields=["tenant_id", "record", "record_id", "id"],
+                        name="consentful_event_record",
+                    ),
+                    models.Index(fields=["transaction"], name="consentful_event_transaction"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Seal',
+            name="Seal",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('tenant_id', models.BigIntegerField()),
-                ('sequence', models.BigIntegerField()),
-                ('previous', models.CharField(max_length=64)),
-                ('hash', models.CharField(max_length=64)),
-                ('at', models.DateTimeField()),
-                ('event', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='seal', to='consentful_audit.event')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("tenant_id", models.BigIntegerField()),
+                ("sequence", models.BigIntegerField()),
+                ("previous", models.CharField(max_length=64)),
+                ("hash", models.CharField(max_length=64)),
+                ("at", models.DateTimeField()),
+                (
+                    "event",
+                    models.OneToOneField(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="seal",
+                        to="consentful_audit.event",
+                    ),
+                ),
             ],
             options={
-                'db_table': 'consentful_audit_seal',
-                'constraints': [models.UniqueConstraint(fields=('tenant_id', 'sequence'), name='consentful_seal_sequence'), models.UniqueConstraint(fields=('tenant_id', 'previous'), name='consentful_seal_previous')],
+                "db_table": "consentful_audit_seal",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("tenant_id", "sequence"), name="consentful_seal_sequence"
+                    ),
+                    models.UniqueConstraint(
+                        fields=("tenant_id", "previous"), name="consentful_seal_previous"
+                    ),
+                ],
             },
         ),
     ]

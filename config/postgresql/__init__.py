@@ -1,0 +1,1 @@
+"""Django's PostgreSQL backend with two logins and the embedded server."""

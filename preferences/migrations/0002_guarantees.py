@@ -6,6 +6,7 @@ from django.db import migrations
 
 SQL = Path(__file__).resolve().parent.parent / "sql"
 
+
 class Migration(migrations.Migration):
     dependencies = [
         ("consentful_consent", "0002_guarantees"),

@@ -20,11 +20,18 @@ class Command(ServiceCommand):
         parser.add_argument("tenant")
         parser.add_argument("username")
         parser.add_argument("role", choices=[role.value for role in Role])
-        parser.add_argument("--subject", help="the person this user is; a member's default is the user name")
         parser.add_argument(
-            "--purpose", action="append", default=[], help="a purpose the agent may serve; repeatable"
+            "--subject", help="the person this user is; a member's default is the user name"
         )
-        parser.add_argument("--create-user", action="store_true", help="create the user where missing")
+        parser.add_argument(
+            "--purpose",
+            action="append",
+            default=[],
+            help="a purpose the agent may serve; repeatable",
+        )
+        parser.add_argument(
+            "--create-user", action="store_true", help="create the user where missing"
+        )
 
     def run(self, **options: Any) -> None:
         tenant = get_tenant(slug=options["tenant"])

@@ -13,7 +13,9 @@ class Command(ServiceCommand):
 
     def add_arguments(self, parser: Any) -> None:
         parser.add_argument("username")
-        parser.add_argument("--on-behalf-of", metavar="SUBJECT", help="the one person an agent reaches")
+        parser.add_argument(
+            "--on-behalf-of", metavar="SUBJECT", help="the one person an agent reaches"
+        )
         parser.add_argument("--tenant", metavar="SLUG", help="confine the token to one tenant")
         parser.add_argument("--days", type=int, default=90)
 
@@ -24,5 +26,7 @@ class Command(ServiceCommand):
             on_behalf_of=options["on_behalf_of"],
             lifetime=timedelta(days=min(options["days"], 10**6)),
         )
-        self.tell(f"Token {token.pk} of {options['username']} lives until {token.expires_at:%Y-%m-%d}.")
+        self.tell(
+            f"Token {token.pk} of {options['username']} lives until {token.expires_at:%Y-%m-%d}."
+        )
         self.stdout.write(credential)
