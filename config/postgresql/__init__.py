@@ -1,1 +1,0 @@
-"""Django's PostgreSQL backend with two logins and the embedded server."""

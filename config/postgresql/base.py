@@ -1,259 +1,157 @@
 """
-The database backend: two logins, and the embedded server started at the first connection.
+The database backend of the standalone service: Django's for PostgreSQL, with two logins.
 
-A login, never SET ROLE: that would leak through a pooler and could be undone. Nothing is started
-before a connection is asked for, so commands that need no database start none.
+Here belongs which server and which login a connection uses. The server's life cycle belongs in
+`config.embedded`, what the logins are in `config.postgresql.bootstrap`.
+
+A connection uses the runtime login, which owns nothing; `as_owner` changes that for schema
+work. The embedded server is started by the first connection, so that commands that need no
+database start nothing.
 """
 
+import contextlib
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-import psycopg
 from django.core.exceptions import ImproperlyConfigured
-from django.db import NO_DB_ALIAS
+from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
-from psycopg import sql
+from django.db.transaction import TransactionManagementError
+from psycopg import Connection, OperationalError
 
-from config.embedded import PORT, EmbeddedServer, EmbeddedServerError
+from config.embedded import PORT, EmbeddedServerError, get_embedded_server
+from config.postgresql.bootstrap import prepare_logins_and_database
 
-#: The roles and the database of the embedded server; in OPTIONS of a foreign one they are free.
-RUNTIME: Final = "consentful"
-OWNER: Final = "consentful_owner"
-DATABASE: Final = "consentful"
-
-#: They sit on the role, where they hold behind a pooler too.
-RUNTIME_LIMITS: Final[Mapping[str, str]] = {
-    "lock_timeout": "3s",
-    "statement_timeout": "30s",
-    "idle_in_transaction_session_timeout": "60s",
-}
-
-MINIMUM_VERSION: Final = 15
-_BOOTSTRAP_LOCK: Final = 0x636F6E73656E74
+#: What Django itself gives to a connection; the rest of the parameters says where it leads.
+DJANGO_PARAMETERS = frozenset(
+    {"dbname", "client_encoding", "cursor_factory", "context", "prepare_threshold"}
+)
 
 
-class DatabaseUnreachable(psycopg.OperationalError):
-    """The database cannot be used; the message says why and what to do."""
+class DatabaseUnavailable(OperationalError):
+    """The database cannot be reached; the message says what to do about it."""
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """
-    Connects as the runtime login, or as the owner while there is a reason to.
+    A connection with two logins, to the embedded server where `OPTIONS` ask for it.
 
-    OPTIONS may hold `owner`, the connection parameters that differ for the owner, and `embedded`,
-    the data directory of the embedded server.
+    Read from `OPTIONS`, beside everything that libpq knows:
+        owner: the parameters of the owner's connection, complete but for the database's name.
+        embedded: the data directory of the embedded server.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        # A set: `flush` sends post_migrate without pre_migrate, which must not end another reason.
+    def __init__(self, settings_dict: dict[str, Any], alias: str = "default") -> None:
+        super().__init__(settings_dict, alias)
         self._reasons: set[str] = set()
 
     @property
     def is_owner(self) -> bool:
-        """Whether the next statement runs as the owner of the tables, where that is another."""
-        return self._has_owner and (bool(self._reasons) or self.alias == NO_DB_ALIAS)
+        """Whether this connection uses the owner's login just now, where there is one."""
+        return bool(self.settings_dict["OPTIONS"].get("owner")) and (
+            bool(self._reasons) or self.alias == NO_DB_ALIAS
+        )
 
-    @property
-    def _has_owner(self) -> bool:
-        return bool(self.settings_dict["OPTIONS"].get("owner"))
+    def become_owner(self, reason: str) -> None:
+        """Use the owner's login until every reason for it has been taken back."""
+        self._change_reasons(self._reasons | {reason})
 
-    @property
-    def _data_dir(self) -> Path | None:
-        return self.settings_dict["OPTIONS"].get("embedded")
+    def resign_as_owner(self, reason: str) -> None:
+        """Take a reason back; the runtime login returns with the last one."""
+        self._change_reasons(self._reasons - {reason})
 
-    def be_owner(self, reason: str, is_wanted: bool) -> None:
-        """
-        Note or drop one reason to be the owner; reconnects when the login changes.
-
-        Raises:
-            RuntimeError: a transaction is open, which a change of login would lose.
-        """
-        reasons = self._reasons | {reason} if is_wanted else self._reasons - {reason}
-        if self._has_owner and bool(reasons) != bool(self._reasons):
-            if self.in_atomic_block:
-                raise RuntimeError("The login cannot change inside a transaction.")
-            self.close()
-        self._reasons = reasons
-
-    @contextmanager
-    def owner(self) -> Iterator[None]:
-        """Run the block as the owner, e.g. to look behind row-level security in a test."""
-        reason = f"owner() {object()!r}"
-        self.be_owner(reason, True)
+    @contextlib.contextmanager
+    def as_owner(self, reason: str = "as_owner") -> Iterator[None]:
+        """Use the owner's login inside this block. Blocks within it change nothing."""
+        if reason in self._reasons:
+            yield
+            return
+        self.become_owner(reason)
         try:
             yield
         finally:
-            self.be_owner(reason, False)
+            self.resign_as_owner(reason)
+
+    def _change_reasons(self, reasons: set[str]) -> None:
+        # A set, not a flag: `flush` inside a block ends with the signal that ends migrations.
+        if bool(reasons) != bool(self._reasons) and self.settings_dict["OPTIONS"].get("owner"):
+            if self.in_atomic_block:
+                raise TransactionManagementError(
+                    "The database login cannot be changed inside a transaction."
+                )
+            self.close()
+        self._reasons = reasons
 
     def get_connection_params(self) -> dict[str, Any]:
-        params = super().get_connection_params()
-        owner = params.pop("owner", None)
-        params.pop("embedded", None)
-        params.setdefault("connect_timeout", 5)
-        if owner and self.is_owner:
-            params |= owner
-        if self._data_dir is not None:
-            params["host"] = str(acquire_embedded(self._data_dir))
-            params["port"] = PORT
-        return params
+        parameters: dict[str, Any] = super().get_connection_params()
+        owner = parameters.pop("owner", None)
+        directory = parameters.pop("embedded", None)
+        if self.is_owner:
+            # Nothing of the runtime's login may show through, least of all its password.
+            parameters = {
+                name: value for name, value in parameters.items() if name in DJANGO_PARAMETERS
+            } | owner
+        if directory is not None:
+            parameters |= {"host": str(_start_embedded(directory)), "port": PORT}
+        return parameters
 
-    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Connection[Any]:
         try:
-            connection = super().get_new_connection(conn_params)
-        except psycopg.OperationalError as error:
-            connection = self._connect_again(conn_params, error)
-        try:
-            self._check_server(connection)
-        except BaseException:
+            connection = self._connect(conn_params)
+        except OperationalError as error:
+            raise DatabaseUnavailable(_describe(error, self._cure)) from error
+        # Reported by the server on connecting, a pooler included: no query of its own.
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
             connection.close()
-            raise
+            raise ImproperlyConfigured(
+                f"The database is encoded in {encoding}, but values are Unicode."
+                " Create it with ENCODING 'UTF8' TEMPLATE template0."
+            )
         return connection
 
-    def _connect_again(self, conn_params: dict[str, Any], error: psycopg.OperationalError) -> Any:
-        """Revive an embedded server that died under us; say what to do about another one."""
-        if self._data_dir is None:
-            name = "DATABASE_OWNER_URL" if self.is_owner else "DATABASE_URL"
-            reason = str(error).strip().splitlines()[0]
-            raise DatabaseUnreachable(
-                f"The database cannot be reached: {reason}. Check {name} and that the server runs,"
-                " or unset both addresses to use the embedded PostgreSQL."
-            ) from error
+    def _connect(self, parameters: dict[str, Any]) -> Connection[Any]:
         try:
-            server_of(self._data_dir).revive()
-        except EmbeddedServerError as failure:
-            raise DatabaseUnreachable(str(failure)) from failure
-        return super().get_new_connection(conn_params)
-
-    def _check_server(self, connection: psycopg.Connection[Any]) -> None:
-        if self.alias == NO_DB_ALIAS:
-            return  # the maintenance database, where nothing of ours is kept
-        encoding = connection.info.parameter_status("server_encoding")
-        if encoding not in ("UTF8", None):
-            raise DatabaseUnreachable(
-                f"The database {connection.info.dbname} is encoded in {encoding}. Create one with"
-                " ENCODING 'UTF8' and set DATABASE_URL to it."
-            )
-        version = connection.info.server_version // 10000
-        if version < MINIMUM_VERSION:
-            raise DatabaseUnreachable(
-                f"The database server is PostgreSQL {version}; version {MINIMUM_VERSION} or later is"
-                " needed. Set DATABASE_URL to such a server."
+            return super().get_new_connection(parameters)  # type: ignore[no-any-return]
+        except OperationalError:
+            directory = self.settings_dict["OPTIONS"].get("embedded")
+            if directory is None:
+                raise
+            # The embedded server may have been killed: nobody else starts it again.
+            host = _start_embedded(directory, again=True)
+            return super().get_new_connection(  # type: ignore[no-any-return]
+                parameters | {"host": str(host)}
             )
 
-
-_servers: dict[Path, EmbeddedServer] = {}
-_ready: set[Path] = set()
-_lock = threading.Lock()
-
-
-def server_of(data_dir: Path) -> EmbeddedServer:
-    """Return this process's one handle on the embedded server of a data directory."""
-    return _servers.setdefault(data_dir, EmbeddedServer(data_dir))
+    @property
+    def _cure(self) -> str:
+        if "embedded" in self.settings_dict["OPTIONS"]:
+            return "Look into postgres.log in DATA_DIR, or set DATABASE_URL to use another server."
+        name = "DATABASE_OWNER_URL" if self.is_owner else "DATABASE_URL"
+        return f"Check that the server runs and that {name} names it."
 
 
-def acquire_embedded(data_dir: Path) -> Path:
-    """
-    Hold the embedded server with its roles and database; return the directory of its socket.
+_prepared: set[Path] = set()
+_preparing = threading.Lock()
 
-    Raises:
-        DatabaseUnreachable: it cannot be started.
-    """
+
+def _start_embedded(directory: Path, *, again: bool = False) -> Path:
+    """Return the folder of the embedded server's socket, with logins and database in place."""
+    server = get_embedded_server(directory)
     try:
-        directory = server_of(data_dir).acquire()
+        host = server.revive() if again else server.acquire()
+        with _preparing:
+            if server.directory not in _prepared:
+                prepare_logins_and_database(host)
+                _prepared.add(server.directory)
     except EmbeddedServerError as error:
-        raise DatabaseUnreachable(str(error)) from error
-    with _lock:
-        if data_dir not in _ready:
-            _create_roles_and_database(directory)
-            _ready.add(data_dir)
-    return directory
+        raise DatabaseUnavailable(str(error)) from error
+    return host
 
 
-def connect_as_superuser(data_dir: Path, database: str) -> psycopg.Connection[Any]:
-    """Open a connection in autocommit mode as the embedded server's superuser."""
-    directory = server_of(data_dir).acquire()
-    return psycopg.connect(
-        host=str(directory), port=PORT, user="postgres", dbname=database, autocommit=True
-    )
-
-
-def _create_roles_and_database(directory: Path) -> None:
-    with psycopg.connect(
-        host=str(directory), port=PORT, user="postgres", dbname="postgres", autocommit=True
-    ) as connection:
-        connection.execute("SELECT pg_advisory_lock(%s)", [_BOOTSTRAP_LOCK])
-        roles = {name for (name,) in connection.execute("SELECT rolname FROM pg_roles")}
-        if OWNER not in roles:
-            # CREATEDB is for the test database.
-            connection.execute(sql.SQL("CREATE ROLE {} LOGIN CREATEDB").format(sql.Identifier(OWNER)))
-        if RUNTIME not in roles:
-            connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(RUNTIME)))
-        for name, value in RUNTIME_LIMITS.items():
-            connection.execute(
-                sql.SQL("ALTER ROLE {} SET {} = {}").format(
-                    sql.Identifier(RUNTIME), sql.Identifier(name), sql.Literal(value)
-                )
-            )
-        databases = {name for (name,) in connection.execute("SELECT datname FROM pg_database")}
-        if DATABASE not in databases:
-            connection.execute(
-                sql.SQL("CREATE DATABASE {} OWNER {} ENCODING 'UTF8'").format(
-                    sql.Identifier(DATABASE), sql.Identifier(OWNER)
-                )
-            )
-
-
-def runtime_settings(url: str | None, owner_url: str | None, data_dir: Path) -> dict[str, Any]:
-    """
-    Return Django's description of the database for these addresses.
-
-    Raises:
-        ImproperlyConfigured: an address cannot be read. The message does not repeat it: it may
-            hold a password.
-    """
-    described: dict[str, Any] = {
-        "ENGINE": "config.postgresql",
-        # A broken connection is noticed and replaced at the next request.
-        "CONN_MAX_AGE": 600,
-        "CONN_HEALTH_CHECKS": True,
-        # A pooler may give each statement another server process.
-        "DISABLE_SERVER_SIDE_CURSORS": True,
-    }
-    if url is None:
-        if owner_url is not None:
-            raise ImproperlyConfigured("DATABASE_OWNER_URL needs DATABASE_URL beside it.")
-        options: dict[str, Any] = {"embedded": data_dir, "owner": {"user": OWNER}}
-        return described | {"NAME": DATABASE, "USER": RUNTIME, "OPTIONS": options}
-    params = _read_url("DATABASE_URL", url)
-    if not params.get("dbname"):
-        raise ImproperlyConfigured("DATABASE_URL names no database.")
-    for key in ("dbname", "user", "password", "host", "port"):
-        described[{"dbname": "NAME"}.get(key, key.upper())] = params.pop(key, "")
-    options = params
-    if owner_url is not None:
-        owner = _read_url("DATABASE_OWNER_URL", owner_url)
-        # Test databases are created and migrated under their own name.
-        owner.pop("dbname", None)
-        options["owner"] = owner
-    return described | {"OPTIONS": options}
-
-
-def _read_url(name: str, url: str) -> dict[str, Any]:
-    try:
-        return dict(psycopg.conninfo.conninfo_to_dict(url))
-    except psycopg.ProgrammingError:
-        raise ImproperlyConfigured(
-            f"{name} is no address of a PostgreSQL database, such as"
-            " postgresql://consentful@db.example/consentful."
-        ) from None
-
-
-def runtime_role(described: Mapping[str, Any]) -> str | None:
-    """Return the login that serves requests, where migrations use another one."""
-    owner = described["OPTIONS"].get("owner")
-    user: str = described["USER"]
-    return user if owner and owner.get("user", user) != user else None
+def _describe(error: OperationalError, cure: str) -> str:
+    if isinstance(error, DatabaseUnavailable):
+        return str(error)
+    return f"The database cannot be reached: {str(error).strip()}\n{cure}"
