@@ -26,10 +26,23 @@ def throw_away_cluster() -> Iterator[str]:
         subprocess.run([*prefix, *command], check=True, cwd=folder, stdout=subprocess.DEVNULL)
 
     data, log = folder / "data", folder / "log"
-    run(f"{POSTGRESQL_15}/initdb", "-D", f"{data}", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-U", "postgres")
+    run(
+        f"{POSTGRESQL_15}/initdb",
+        "-D",
+        f"{data}",
+        "-A",
+        "trust",
+        "-E",
+        "UTF8",
+        "--locale=C.UTF-8",
+        "-U",
+        "postgres",
+    )
     try:
         options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off"
-        run(f"{POSTGRESQL_15}/pg_ctl", "-D", f"{data}", "-l", f"{log}", "-o", options, "-w", "start")
+        run(
+            f"{POSTGRESQL_15}/pg_ctl", "-D", f"{data}", "-l", f"{log}", "-o", options, "-w", "start"
+        )
         for statement in (
             "CREATE ROLE consentful_owner LOGIN CREATEDB",
             "CREATE ROLE consentful LOGIN",

@@ -75,7 +75,7 @@ def seal(tenant_id: int, using: str) -> int:
     while True:
         with connections[using].cursor() as cursor:
             cursor.execute("SELECT consentful_seal(%s, %s)", [tenant_id, BATCH])
-            sealed = cursor.fetchone()[0]
+            sealed = int(cursor.fetchone()[0])
         total += sealed
         if sealed < BATCH:
             return total

@@ -10,12 +10,13 @@ service goes on writing meanwhile, and two statements would see two states.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from django.apps import apps
 from django.db import connections
+from django.db.models import BooleanField
+from django.db.models.expressions import RawSQL
 
-from audit.models import Captured, Event, Head, Seal
+from audit.models import Captured, Event, Seal
 from audit.sealing import GENESIS, chain_hash, content, salted_digest
 
 #: Rows per statement.
@@ -71,6 +72,8 @@ extra_checks: list[Check] = []
 #: A trigger's function and the bits of `pg_trigger.tgtype`: when it fires, and on what.
 type Trigger = tuple[str, int]
 
+BEFORE_INSERT: int = 1 + 2 + 4  # FOR EACH ROW, BEFORE, INSERT
+AFTER_INSERT: int = 1 + 4  # FOR EACH ROW, AFTER, INSERT
 BEFORE_WRITE: int = 1 + 2 + 4 + 16  # FOR EACH ROW, BEFORE, INSERT, UPDATE
 AFTER_CHANGE: int = 1 + 4 + 8 + 16  # FOR EACH ROW, AFTER, INSERT, DELETE, UPDATE
 BEFORE_REWRITE: int = 1 + 2 + 8 + 16  # FOR EACH ROW, BEFORE, DELETE, UPDATE
@@ -291,35 +294,25 @@ def _check_unsealed(tenant_id: int, using: str, tally: Tally) -> Iterator[Findin
     """Tell events that wait to be sealed from those that the sealer never gets to see."""
     with connections[using].cursor() as cursor:
         cursor.execute(
-            "SELECT pg_snapshot_xmin(now)::text::bigint, pg_snapshot_xmax(now)::text::bigint,"
-            " consentful_cluster() FROM pg_current_snapshot() AS now"
+            "SELECT pg_snapshot_xmin(now)::text::bigint, pg_snapshot_xmax(now)::text::bigint"
+            " FROM pg_current_snapshot() AS now"
         )
-        oldest, next_one, cluster = cursor.fetchone()
+        oldest, youngest = cursor.fetchone()
     last = _FIRST
-    while batch := list(
-        # The head and its seals in one statement with the events: see `_check_chain`.
-        Event.objects.using(using)
-        .filter(tenant_id=tenant_id, seal=None, pk__gt=last)
-        .extra(
-            select={
-                "is_passed": "EXISTS (SELECT FROM consentful_audit_head AS head"
-                " WHERE head.tenant_id = consentful_audit_event.tenant_id"
-                " AND head.cluster = consentful_cluster()"
-                " AND consentful_audit_event.transaction < head.horizon"
-                " AND consentful_audit_event.id < head.resume)",
-                "next_transaction": "pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
-            }
+    while (
+        batch := list(
+            Event.objects.using(using)
+            .filter(tenant_id=tenant_id, seal=None, pk__gt=last)
+            .annotate(is_passed=RawSQL(_IS_PASSED, [], BooleanField()))  # noqa: S611  a constant
+            .order_by("pk")[:BATCH]
         )
-        .order_by("pk")[:BATCH]
     ):
         for event in batch:
-            known: Any = event  # carries the two further columns
-            is_future = event.cluster == cluster and event.transaction >= known.next_transaction
-            if known.is_passed or is_future:
+            if event.is_passed:
                 yield _finding(
                     "event_inserted", tenant_id,
-                    f"Event {event.pk} stands outside the chain, in a place that is sealed: it was"
-                    " inserted later, or its link was taken.",
+                    f"Event {event.pk} stands outside the chain, where no event can come any more:"
+                    " it was inserted, or its link was taken.",
                     event=event,
                 )  # fmt: skip
             else:
@@ -328,10 +321,25 @@ def _check_unsealed(tenant_id: int, using: str, tally: Tally) -> Iterator[Findin
         last = batch[-1].pk
         tally.events += len(batch)
         tally.advance(len(batch))
-    if tally.waiting and oldest < next_one:
+    if oldest < youngest:
         tally.transaction = oldest
     else:
         tally.waiting = 0  # nothing runs: they are younger than the last seal, that is all
+
+
+#: Whether the sealer passed an event by, or it claims a transaction that has not begun. Asked in
+#: the statement that reads the event, since the sealer goes on meanwhile.
+_IS_PASSED = """
+    EXISTS (
+        SELECT FROM consentful_audit_head AS head
+        WHERE head.tenant_id = consentful_audit_event.tenant_id
+          AND head.cluster = consentful_cluster()
+          AND consentful_audit_event.transaction < head.horizon
+          AND consentful_audit_event.id < head.resume
+    ) OR consentful_audit_event.cluster = consentful_cluster()
+     AND consentful_audit_event.transaction
+         >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+"""
 
 
 def _check_copies(tenant_id: int, using: str) -> Iterator[Finding]:
@@ -510,9 +518,7 @@ def _in_utc(using: str) -> Iterator[None]:
 def _check_capture(using: str) -> Iterator[Finding]:
     """Find the triggers that are not in force: whatever happens meanwhile leaves no trace."""
     for model in captured_models():
-        yield from check_triggers(
-            model._meta.db_table, CAPTURING, using=using, noun=model.noun
-        )
+        yield from check_triggers(model._meta.db_table, CAPTURING, using=using, noun=model.noun)
     for trail in (Event, Seal):
         yield from check_triggers(trail._meta.db_table, LASTING, using=using)
 

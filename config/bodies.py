@@ -36,9 +36,7 @@ class MeasuredBodies:
         self.application = application
         self.most_bytes = most_bytes
 
-    def __call__(
-        self, environ: WSGIEnvironment, start_response: StartResponse
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         for name in SECRETS:
             environ.pop(name, None)
         source = environ["wsgi.input"]

@@ -17,3 +17,10 @@ class ConsentConfig(AppConfig):
         # A published notice is what people agreed to: it never changes.
         "consentful_notice": "SELECT, INSERT",
     }
+
+    def ready(self) -> None:
+        from audit.verification import extra_checks
+        from consent.verification import check_consent
+
+        if check_consent not in extra_checks:
+            extra_checks.append(check_consent)

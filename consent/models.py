@@ -82,7 +82,7 @@ class Notice(Captured):
         return f"{self.version} ({self.locale})"
 
 
-class PurposeUserPermission(UserObjectPermissionBase, Captured):  # type: ignore[misc]
+class PurposeUserPermission(UserObjectPermissionBase, Captured):
     """One agent that may serve one purpose."""
 
     noun: ClassVar[str] = "purpose_grant"
@@ -95,7 +95,7 @@ class PurposeUserPermission(UserObjectPermissionBase, Captured):  # type: ignore
         db_table = "consentful_purpose_user_permission"
 
 
-class PurposeGroupPermission(GroupObjectPermissionBase, Captured):  # type: ignore[misc]
+class PurposeGroupPermission(GroupObjectPermissionBase, Captured):
     """One group of agents that may serve one purpose."""
 
     noun: ClassVar[str] = "purpose_group_grant"

@@ -70,6 +70,7 @@ def list_states(
     Args:
         slugs: only these purposes; None for all.
     """
+    wanted = None if slugs is None else list(slugs)
     with store().cursor() as cursor:
         cursor.execute(
             """
@@ -85,7 +86,7 @@ def list_states(
               AND (%s::text[] IS NULL OR p.slug = ANY (%s::text[]))
             ORDER BY p.id
             """,
-            [subject, tenant_id, slugs and list(slugs), slugs and list(slugs)],
+            [subject, tenant_id, wanted, wanted],
         )
         return [
             State(

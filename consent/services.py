@@ -208,8 +208,8 @@ def _append(
         )
     ConsentEntry.objects.create(
         tenant_id=caller.tenant_id, subject_id=subject_id, purpose=purpose, decision=decision,
-        version=notice and notice.version, locale=notice and notice.locale,
-        notice_digest=notice and notice.digest, expires_at=expires_at, actor=caller.username,
+        version=notice.version if notice else None, locale=notice.locale if notice else None,
+        notice_digest=notice.digest if notice else None, expires_at=expires_at, actor=caller.username,
         method=method, evidence=evidence, at=RawSQL("consentful_now()", []),
     )  # fmt: skip
 

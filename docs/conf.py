@@ -2,7 +2,7 @@
 
 project = "Consentful"
 author = "The Consentful authors"
-copyright = "The Consentful authors"  # noqa: A001  Sphinx's name
+copyright = "The Consentful authors"
 
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}

@@ -174,7 +174,7 @@ def _run_alone(caller: Caller, operation: Operation) -> None:
     if operation.refusal is None and operation.scope is not None:
         try:
             if operation.verb == "get":
-                _answer_get(caller, operation)
+                _answer_get(caller, operation, operation.scope)
             elif operation.verb == "put" and operation.write is not None:
                 _done_put(operation, put_preference(
                     caller=caller, scope=operation.scope, key=operation.key, write=operation.write
@@ -197,13 +197,13 @@ def _attempt(caller: Caller, operation: Operation, *, is_check_only: bool = Fals
         check_reach(caller, operation.scope.subject)
         with transaction.atomic(using=database()):
             if operation.verb == "get":
-                _answer_get(caller, operation)
+                _answer_get(caller, operation, operation.scope)
             elif operation.verb == "put" and operation.write is not None:
                 outcome = _put(
                     caller, operation.scope, operation.key, operation.write,
                     is_check_only=is_check_only,
                 )  # fmt: skip
-                if not is_check_only:
+                if outcome is not None:
                     _done_put(operation, outcome)
             else:
                 _delete(
@@ -215,10 +215,9 @@ def _attempt(caller: Caller, operation: Operation, *, is_check_only: bool = Fals
         operation.refusal = refusal
 
 
-def _answer_get(caller: Caller, operation: Operation) -> None:
-    assert operation.scope is not None
+def _answer_get(caller: Caller, operation: Operation, scope: Scope) -> None:
     try:
-        record = get_preference(caller=caller, scope=operation.scope, key=operation.key)
+        record = get_preference(caller=caller, scope=scope, key=operation.key)
         operation.status, operation.body = 200, record.as_json()
     except NotFound as nothing:
         # Finding nothing is a result: it undoes no batch.

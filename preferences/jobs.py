@@ -1,8 +1,7 @@
 """Housekeeping: what is past its deadline goes, what happened is sealed."""
 
-from audit.sealing import seal
-
 from audit.actors import SYSTEM
+from audit.sealing import seal
 from preferences.services import purge_expired
 from tenants.idempotency import purge_answers
 from tenants.models import Tenant

@@ -25,9 +25,6 @@ class JSONTextField(models.TextField):  # type: ignore[type-arg]
     def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
         return f"{sql}::text", params
 
-    def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
-        return "%s::json"
-
 
 class Writer(models.TextChoices):
     """Who may write a declared setting."""

@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
+from typing import Any
 
 from django.db.models import QuerySet
 
@@ -69,8 +70,14 @@ def find_declaration(
     if reload or address not in _declarations:
         with unit_of_work(tenant_id=tenant_id, actor=SYSTEM):
             row = Definition.objects.filter(tenant_id=tenant_id, key=key).first()
-        known = row and Declaration(
-            revision=row.revision, scopes=frozenset(row.scopes), schema=compile_schema(row.schema)
+        known = (
+            None
+            if row is None
+            else Declaration(
+                revision=row.revision,
+                scopes=frozenset(row.scopes),
+                schema=compile_schema(row.schema),
+            )
         )
         with _lock:
             _declarations[address] = known
@@ -128,7 +135,7 @@ def list_preferences(
         " AND (%s::text IS NULL OR u.slug = %s::text)"
     )
     names = None if keys is None else list(keys)
-    filters = [
+    filters: list[Any] = [
         caller.tenant_id, [str(scope) for scope in scopes], with_shared, names, names,
         key_prefix, key_prefix, list(tags), purpose, purpose,
     ]  # fmt: skip

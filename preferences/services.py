@@ -119,13 +119,13 @@ def put_preference(
     key = check_key(key, creating=True)
     check_reach(caller, scope.subject)
     if once is None:
-        return _put(caller, scope, key, write)
+        return _stored(_put(caller, scope, key, write))
     with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor, subjects=fences(scope)):
         _put(caller, scope, key, write, is_check_only=True)
         answer = once.find_answer()
         if answer is not None:
             return replay_put(caller, scope, key, write, answer)
-        outcome = _put(caller, scope, key, write)
+        outcome = _stored(_put(caller, scope, key, write))
         once.keep_answer(answer_of_put(outcome), subject=scope.subject)
         return outcome
 
@@ -180,7 +180,7 @@ def purge_expired(*, tenant_id: int, actor: Any, most: int = 1000) -> int:
             " ORDER BY expires_at LIMIT %s FOR UPDATE SKIP LOCKED)",
             [tenant_id, tenant_id, most],
         )
-        return cursor.rowcount
+        return int(cursor.rowcount)
 
 
 def source_of(caller: Caller, scope: Scope) -> str:
@@ -251,9 +251,16 @@ def replay_put(
     )
 
 
+def _stored(outcome: Outcome | None) -> Outcome:
+    """Return the outcome of a write that was not a check alone."""
+    if outcome is None:
+        raise RuntimeError("The write was checked, not done.")
+    return outcome
+
+
 def _put(
     caller: Caller, scope: Scope, key: str, write: Write, *, is_check_only: bool = False
-) -> Outcome:
+) -> Outcome | None:
     """Call the one SQL function; `is_check_only` stops after the gate."""
     reload = False
     while True:
@@ -287,16 +294,13 @@ def _put(
     if outcome == "checked":
         if faults and not is_check_only:
             raise InvalidValue("The value does not fit the schema of its key.", errors=faults)
-        return _NOTHING
+        return None
     if outcome in ("created", "replaced") and record is not None:
         return Outcome(record, is_created=outcome == "created")
     refusal = refusal_of(outcome, scope=scope, key=key, purpose=purpose, record=record)
     if outcome == "already_exists" and write.is_precondition:
         refusal.status = 412
     raise _recorded(refusal, caller)
-
-
-_NOTHING: Any = None
 
 
 def _delete(

@@ -41,6 +41,6 @@ def get_user(username: str) -> Any:
     """
     model = get_user_model()
     try:
-        return model._default_manager.get_by_natural_key(username)  # type: ignore[attr-defined]
+        return model._default_manager.get_by_natural_key(username)
     except model.DoesNotExist:
         raise NotFound(f"There is no user {username}.") from None

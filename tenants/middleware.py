@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.cache import patch_vary_headers
 
 REQUEST_ID = re.compile(r"[!-~]{1,128}\Z")
@@ -24,7 +24,7 @@ def request_id_of(request: HttpRequest) -> str:
     return str(known)
 
 
-def mark_private(response: HttpResponse) -> None:
+def mark_private(response: HttpResponseBase) -> None:
     """Keep an answer that depends on the caller out of every shared cache (RFC 9111)."""
     response["Cache-Control"] = "private, no-store"
     patch_vary_headers(response, ("Authorization", "Cookie"))

@@ -65,7 +65,7 @@ class Subject(Captured):
         return self.external_id
 
 
-class TenantUserPermission(UserObjectPermissionBase, Captured):  # type: ignore[misc]
+class TenantUserPermission(UserObjectPermissionBase, Captured):
     """One role of one user in one tenant."""
 
     noun: ClassVar[str] = "role"
@@ -78,7 +78,7 @@ class TenantUserPermission(UserObjectPermissionBase, Captured):  # type: ignore[
         verbose_name_plural = "roles of users"
 
 
-class TenantGroupPermission(GroupObjectPermissionBase, Captured):  # type: ignore[misc]
+class TenantGroupPermission(GroupObjectPermissionBase, Captured):
     """One role of one group in one tenant. Without this table guardian would use its generic one."""
 
     noun: ClassVar[str] = "group_role"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.plumbing import ResolvedComponent  # type: ignore[attr-defined]
+from drf_spectacular.plumbing import ResolvedComponent
 
 from tenants.exceptions import (
     InternalError,
@@ -121,8 +121,10 @@ def listed(items: Schema, **more: Schema) -> Schema:
     }
 
 
-class TenantSchema(AutoSchema):  # type: ignore[misc]
+class TenantSchema(AutoSchema):
     """Describes a `TenantAPIView` from its `operations`, `parameters` and `roles`."""
+
+    view: Any
 
     def get_operation(
         self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any
@@ -213,7 +215,7 @@ class TenantSchema(AutoSchema):  # type: ignore[misc]
             }
             if "x-component" not in schema:
                 return resolved
-            component = ResolvedComponent(
+            component = ResolvedComponent(  # type: ignore[no-untyped-call]
                 name=schema["x-component"], type=ResolvedComponent.SCHEMA, schema=resolved,
                 object=schema["x-component"],
             )  # fmt: skip

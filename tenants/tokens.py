@@ -5,13 +5,12 @@ import secrets
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 
 from audit.actors import SYSTEM, Actor
 from tenants.exceptions import NotFound, ValidationError
-from tenants.models import Tenant, TenantUserPermission, Token
+from tenants.models import Tenant, Token
 from tenants.roles import Role
 from tenants.scopes import Scope
 from tenants.units import unit_of_work
@@ -27,7 +26,7 @@ def digest_of(credential: str) -> str:
 
 def issue_token(
     *,
-    user: AbstractBaseUser,
+    user: Any,
     tenant: Tenant | None = None,
     on_behalf_of: str | None = None,
     lifetime: timedelta = timedelta(days=90),
@@ -89,11 +88,13 @@ def revoke_token(*, token_id: int, actor: Actor = SYSTEM) -> Token:
     return token
 
 
-def _tenant_of_agent(user: AbstractBaseUser, tenant: Tenant | None) -> Tenant:
-    serving: Any = TenantUserPermission.objects.filter(
-        Q(user_id=user.pk), permission__codename=Role.AGENT.codename
-    ).select_related("content_object")
-    tenants = [grant.content_object for grant in serving]
+def _tenant_of_agent(user: Any, tenant: Tenant | None) -> Tenant:
+    tenants = list(
+        Tenant.objects.filter(
+            tenantuserpermission__user=user,
+            tenantuserpermission__permission__codename=Role.AGENT.codename,
+        )
+    )
     if tenant is not None:
         tenants = [one for one in tenants if one.pk == tenant.pk]
     if not tenants:

@@ -1,3 +1,7 @@
 """Routes of the tenant's trail, below ``tenants/{tenant}/``."""
 
-urlpatterns: list[object] = []
+from django.urls import path
+
+from tenants.trail_views import TrailView
+
+urlpatterns = [path("tenants/<str:tenant>/audit", TrailView.as_view())]

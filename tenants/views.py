@@ -1,7 +1,7 @@
 """The base of every view below a tenant, and the answers to what no view catches."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -59,8 +59,8 @@ class TenantAPIView(APIView):
 
     authentication_classes = [BearerAuthentication, SessionAuthentication]
     renderer_classes = [JSONRenderer]
-    parser_classes: ClassVar[Sequence[Any]] = []
-    permission_classes: ClassVar[Sequence[Any]] = []
+    parser_classes = []
+    permission_classes = []
 
     schema = TenantSchema()
     #: What each method takes and answers, for the OpenAPI document.
@@ -104,7 +104,7 @@ class TenantAPIView(APIView):
         if isinstance(request.auth, Caller):
             return request.auth
         caller = None
-        if user is not None and user.is_authenticated:
+        if user.is_authenticated:
             caller = find_caller(tenant=tenant, user_id=str(user.pk))
         if caller is None:
             raise NotAuthenticated
@@ -208,26 +208,28 @@ class TenantAPIView(APIView):
             header,
             tenant_id=self.caller.tenant_id,
             caller=f"{self.caller.user_id}:{self.caller.on_behalf_of or ''}",
-            request=tuple(
-                part.encode("utf-8", "surrogateescape")
-                for part in (
-                    str(request.method),
-                    request.path,
-                    meta.get("QUERY_STRING", ""),
-                    meta.get("HTTP_IF_MATCH", ""),
-                    meta.get("HTTP_IF_NONE_MATCH", ""),
-                )
-            )
-            + (request.body,),
+            request=(
+                *(
+                    part.encode("utf-8", "surrogateescape")
+                    for part in (
+                        str(request.method),
+                        request.path,
+                        meta.get("QUERY_STRING", ""),
+                        meta.get("HTTP_IF_MATCH", ""),
+                        meta.get("HTTP_IF_NONE_MATCH", ""),
+                    )
+                ),
+                request.body,
+            ),
         )
 
     # Answers -----------------------------------------------------------------------------------
 
-    def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+    def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:  # type: ignore[override]  # no DRF renderer needed
         """Answer from the route alone: the same for what exists and what does not."""
         return HttpResponse(status=200, headers={"Allow": ", ".join(self.allowed_methods)})
 
-    def handle_exception(self, exc: Exception) -> HttpResponseBase:
+    def handle_exception(self, exc: Exception) -> HttpResponseBase:  # type: ignore[override]  # as above
         """Turn whatever was raised into a problem; a refusal inside a tenant leaves its event."""
         refusal = as_service_error(exc)
         request = self.request._request
@@ -242,13 +244,13 @@ class TenantAPIView(APIView):
                 refusal = as_service_error(fault)
         return answer_problem(request, refusal)
 
-    def finalize_response(
-        self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
+    def finalize_response(  # type: ignore[override]  # as above
+        self, request: Request, response: Any, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        response = super().finalize_response(request, response, *args, **kwargs)
-        response["X-Request-ID"] = request_id_of(request._request)
-        mark_private(response)  # type: ignore[arg-type]
-        return response
+        answered: HttpResponseBase = super().finalize_response(request, response, *args, **kwargs)
+        answered["X-Request-ID"] = request_id_of(request._request)
+        mark_private(answered)
+        return answered
 
 
 def check_members(body: Mapping[str, Any], known: Iterable[str], pointer: str) -> None:
@@ -305,7 +307,7 @@ def _accepts_json(header: str) -> bool:
 class UnknownRoute(TenantAPIView):
     """Everything below the API that no route names."""
 
-    authentication_classes: ClassVar[Sequence[Any]] = []
+    authentication_classes = []
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         request_id_of(request._request)

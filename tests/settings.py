@@ -16,7 +16,7 @@ DEBUG = False
 IS_DEVELOPMENT = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = False
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", "testserver"]
-CSRF_TRUSTED_ORIGINS: list[str] = []
+CSRF_TRUSTED_ORIGINS = []
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 

@@ -46,7 +46,7 @@ class Command(ServiceCommand):
             user = None
         with unit_of_work(tenant_id=tenant.pk, actor=SYSTEM):
             if user is None:
-                user = get_user_model()._default_manager.create_user(options["username"])  # type: ignore[attr-defined]
+                user = get_user_model()._default_manager.create_user(options["username"])
                 user.set_unusable_password()
                 user.save(update_fields=["password"])
             grant_role(tenant=tenant, user=user, role=role, subject=options["subject"])

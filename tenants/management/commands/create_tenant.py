@@ -13,7 +13,7 @@ class Command(ServiceCommand):
         parser.add_argument("slug", help="lower-case letters, digits, hyphens; stands in the path")
         parser.add_argument("--name", default="", help="for people to read")
 
-    def run(self, *, slug: str, name: str, **options: Any) -> None:
-        tenant = create_tenant(slug=slug, name=name)
+    def run(self, **options: Any) -> None:
+        tenant = create_tenant(slug=options["slug"], name=options["name"])
         self.tell(f"Created the tenant {tenant.slug}.")
         self.stdout.write(tenant.slug)

@@ -1,0 +1,104 @@
+"""Reading the trail: a tenant's events, newest first, and whose trails there are."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F, QuerySet
+
+from audit.actors import SYSTEM
+from audit.models import Event
+from tenants.models import Tenant
+from tenants.times import format_time
+from tenants.units import database, store, unit_of_work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrailFilter:
+    """
+    Which events are asked for; None leaves a member open.
+
+    Attributes:
+        scope: canonical text.
+        actor: readable name of the performer.
+        since: the first moment that counts.
+        until: the first moment that no longer does.
+    """
+
+    scope: str | None = None
+    key: str | None = None
+    action: str | None = None
+    actor: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def list_events(
+    *, tenant_id: int, wanted: TrailFilter, before: int = 0, most: int
+) -> QuerySet[Event]:
+    """
+    Return up to `most` events of one tenant, newest first. Inside a unit of work.
+
+    Args:
+        before: id of the event after which the page starts; 0 for the first page.
+    """
+    conditions = {
+        "scope": wanted.scope,
+        "key": wanted.key,
+        "action": wanted.action,
+        "actor": wanted.actor,
+        "at__gte": wanted.since,
+        "at__lt": wanted.until,
+        "pk__lt": before or None,
+    }
+    given = {name: value for name, value in conditions.items() if value is not None}
+    return (
+        Event.objects.filter(tenant_id=tenant_id, **given)
+        .annotate(sequence=F("seal__sequence"))
+        .order_by("-pk")[:most]
+    )
+
+
+def event_as_json(event: Any) -> dict[str, Any]:
+    """Return an event of `list_events` as the contract shows it."""
+    return {
+        "id": event.pk,
+        "at": format_time(event.at),
+        "action": event.action,
+        "actor": event.actor,
+        "on_behalf_of": event.on_behalf_of,
+        "subject": event.subject,
+        "target": {"scope": event.scope, "key": event.key},
+        "purpose": event.purpose,
+        "revision_before": event.revision_before,
+        "revision_after": event.revision_after,
+        "changed": event.changed,
+        "outcome": event.outcome,
+        "reason": event.reason,
+        "request_id": event.request_id,
+        "sequence": event.sequence,
+    }
+
+
+def list_trails() -> dict[int, str]:
+    """
+    Return the id and a readable name of every trail: the installation's, and each tenant's.
+
+    A tenant without a row is among them where it has events: whoever deletes a tenant behind the
+    trail's back must not take its proof along.
+    """
+    trails = {0: "the installation"}
+    trails |= dict(Tenant.objects.order_by("pk").values_list("pk", "slug"))
+    with store().cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM generate_series(1, ("
+            " SELECT last_value FROM pg_sequences WHERE format('%%I.%%I', schemaname, sequencename)"
+            " = pg_get_serial_sequence('consentful_tenant', 'id'))) AS id"
+            " EXCEPT SELECT id FROM consentful_tenant ORDER BY id"
+        )
+        absent = [row[0] for row in cursor.fetchall()]
+    for tenant_id in absent:
+        with unit_of_work(tenant_id=tenant_id, actor=SYSTEM):
+            if Event.objects.using(database()).filter(tenant_id=tenant_id).exists():
+                trails[tenant_id] = f"tenant {tenant_id}, which has no row"
+    return trails
