@@ -5,6 +5,7 @@ author = "The Consentful authors"
 copyright = "The Consentful authors"
 
 extensions = ["myst_parser"]
+myst_enable_extensions = ["deflist"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
 

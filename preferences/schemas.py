@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import jsonschema_rs
 
-from tenants.documents import MAX_DEPTH, JSONValue, check_depth, escape, read
+from tenants.documents import MAX_DEPTH, JSONValue, canonical, check_depth, escape, read
 from tenants.exceptions import BadRequest, FieldError, ValidationError
 
 #: Bytes of a schema in UTF-8.
@@ -18,23 +18,28 @@ MAX_SCHEMA_SIZE = 64 * 1024
 #: How many times one part of a value may be looked at, by whatever branches and references.
 MAX_EVALUATIONS = 1000
 #: How many subschemas deep a validation may stand: the validator recurses on the native stack.
-MAX_CHAIN = 1000
+MAX_CHAIN = 500
 #: Patterns of one schema, and the bytes each may take when compiled.
 MAX_PATTERNS = 100
 MAX_PATTERN_MEMORY = 1024 * 1024
 #: Errors told about one value.
 MAX_ERRORS = 20
+#: What telling them may cost: evaluations of a part, times the size and the depth of the value.
+#: The validator collects all errors first, each with a copy of what was and what could be.
+MAX_TELLING = 500_000
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _MESSAGE_SHOWN = 300
 _CACHED_SCHEMAS = 256
-#: So many members of an enum cost as much as one further subschema.
-_ENUM_SHARE = 16
+#: Keywords that cost by their length, and the characters that cost as much as one subschema.
+_BY_LENGTH = ("const", "enum", "required", "dependentRequired", "dependencies", "pattern")
+_LENGTH_SHARE = 64
 
 # Keywords by how they apply subschemas. In place: to the same part of the value.
 _IN_PLACE = ("not", "if", "then", "else")
 _IN_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
-_IN_PLACE_MAPS = ("dependentSchemas",)
+# `dependencies` is older, but the validator still applies it; lists of names stand there too.
+_IN_PLACE_MAPS = ("dependentSchemas", "dependencies")
 # To nothing, until something refers there. contentSchema only annotates.
 _ELSEWHERE = ("contentSchema",)
 _ELSEWHERE_MAPS = ("$defs", "definitions")
@@ -57,10 +62,14 @@ class Schema:
 
     text: str
     _validator: jsonschema_rs.Draft202012Validator = field(repr=False, compare=False)
+    #: How many times one part of a value may be looked at.
+    _evaluations: int = field(repr=False, compare=False)
 
     def errors(self, value: JSONValue) -> list[FieldError]:
         """
-        Return what is wrong with a value: empty where it fits, else the first 20 errors.
+        Return what is wrong with a value: empty where it fits, else up to 20 errors.
+
+        Where schema and value are so large that telling would cost too much, one error says so.
 
         Args:
             value: as read by `tenants.documents.read`; at most 64 levels deep.
@@ -84,7 +93,8 @@ def compile_schema(text: str) -> Schema:
     Raises:
         ValidationError: it is no schema of JSON Schema 2020-12, leads out of itself, or could
             cost too much: a pattern that is not linear, a reference back to itself on the same
-            part of a value, more than 1,000 evaluations of one part. The pointer leads to the
+            part of a value, more than 1,000 evaluations of one part, or
+            more than 500 subschemas deep in one another. The pointer leads to the
             part, below ``/schema``.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_SCHEMA_SIZE:
@@ -99,7 +109,7 @@ def compile_schema(text: str) -> Schema:
     _check_dialect(document)
     # Before the bounds: they are computed over what is known to be a schema.
     _check_against_dialect(document)
-    _check_bounds(document)
+    evaluations = _check_bounds(document)
     try:
         validator = jsonschema_rs.Draft202012Validator(
             document,
@@ -110,7 +120,7 @@ def compile_schema(text: str) -> Schema:
         )
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         raise _refusal_of(error) from None
-    return Schema(text, validator)
+    return Schema(text, validator, evaluations)
 
 
 def check_default(schema: Schema, value: JSONValue) -> None:
@@ -129,6 +139,9 @@ def _errors(schema: Schema, value: JSONValue, pointer: str, code: str) -> list[F
     validator = schema._validator
     if validator.is_valid(value):  # the common case, without building messages
         return []
+    if schema._evaluations * len(canonical(value)) * _depth(value) > MAX_TELLING:
+        detail = "The value does not fit its schema; it is too large to say where."
+        return [FieldError(pointer=pointer, code=code, detail=detail)]
     return [
         FieldError(
             pointer=pointer + _pointer(error.instance_path),
@@ -137,6 +150,19 @@ def _errors(schema: Schema, value: JSONValue, pointer: str, code: str) -> list[F
         )
         for error in islice(validator.iter_errors(value), MAX_ERRORS)
     ]
+
+
+def _depth(value: JSONValue) -> int:
+    """Return how many levels a value has; a scalar has one."""
+    depth, level = 1, [value]
+    while level := [
+        child
+        for part in level
+        if isinstance(part, dict | list)
+        for child in (part.values() if isinstance(part, dict) else part)
+    ]:
+        depth += 1
+    return depth
 
 
 def _cut(message: str) -> str:
@@ -273,9 +299,9 @@ class _Graph:
 
         def all_of(name: str) -> list[int]:
             held = schema.get(name)
-            tokens: Iterator[str | int] | Sequence[str | int] = ()
+            tokens: Sequence[str | int] = ()
             if isinstance(held, dict):
-                tokens = list(held)
+                tokens = [token for token, part in held.items() if isinstance(part, dict | bool)]
             elif isinstance(held, list):
                 tokens = range(len(held))
             return [self.number((*node.path, name, token)) for token in tokens]
@@ -309,10 +335,9 @@ class _Graph:
         self.patterns += len(patterns) + ("pattern" in schema)
         if self.patterns > MAX_PATTERNS:
             raise _refusal(f"A schema has at most {MAX_PATTERNS} patterns.", node.path)
-        choices = schema.get("enum")
-        node.cost += len(patterns)
-        if isinstance(choices, list):
-            node.cost += len(choices) // _ENUM_SHARE
+        node.cost += len(patterns) + sum(
+            len(canonical(schema[name])) // _LENGTH_SHARE for name in _BY_LENGTH if name in schema
+        )
         if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
             # The validator asks each branch once more, for what it has looked at.
             node.in_place *= 2
@@ -358,9 +383,9 @@ class _Graph:
                     raise _refusal("The anchor stands twice.", (*place, name))
 
 
-def _check_bounds(document: JSONValue) -> None:
+def _check_bounds(document: JSONValue) -> int:
     """
-    Refuse a schema whose worst value of the allowed depth would cost too much.
+    Return how many evaluations one part of a value may meet; refuse what could cost too much.
 
     Counted per subschema and depth of value, from the leaves up: how many evaluations the part
     that is looked at most can meet, and how many subschemas deep the longest chain goes. Both are
@@ -372,6 +397,7 @@ def _check_bounds(document: JSONValue) -> None:
     # Evaluations of one part: at this depth below the part that a subschema is applied to.
     seen_below = [0] * len(nodes)
     chain_below = [0] * len(nodes)
+    most = 1
     for depth in range(MAX_DEPTH + 1):
         seen, chain = [0] * len(nodes), [0] * len(nodes)
         for number in order:
@@ -401,8 +427,10 @@ def _check_bounds(document: JSONValue) -> None:
                 )
             seen[number], chain[number] = here, longest + 1
         if seen == seen_below and chain == chain_below:
-            return
+            break
+        most = max(most, seen[0])
         seen_below, chain_below = seen, chain
+    return most
 
 
 def _in_place_order(nodes: Sequence[_Node]) -> list[int]:

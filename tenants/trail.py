@@ -12,6 +12,9 @@ from tenants.models import Tenant
 from tenants.times import format_time
 from tenants.units import database, store, unit_of_work
 
+#: What commands call the trail of what no tenant owns.
+INSTALLATION = "the installation"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrailFilter:
@@ -87,7 +90,7 @@ def list_trails() -> dict[int, str]:
     A tenant without a row is among them where it has events: whoever deletes a tenant behind the
     trail's back must not take its proof along.
     """
-    trails = {0: "the installation"}
+    trails = {0: INSTALLATION}
     trails |= dict(Tenant.objects.order_by("pk").values_list("pk", "slug"))
     with store().cursor() as cursor:
         cursor.execute(

@@ -5,14 +5,21 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import IntegrityError
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from audit.actors import SYSTEM
 from audit.sealing import seal
 from audit.verification import Finding, Tally, verify
 from tenants.commands import ServiceCommand
 from tenants.services import get_tenant
-from tenants.trail import list_trails
+from tenants.trail import INSTALLATION, list_trails
 from tenants.units import database, unit_of_work
 
 
@@ -30,42 +37,42 @@ class Command(ServiceCommand):
         if tenant is not None:
             found = get_tenant(slug=tenant)
             trails = {found.pk: found.slug}
-        findings: dict[Finding, None] = {}  # in order, each once: some are the installation's
+        findings: dict[Finding, str] = {}  # each once: some are the installation's
+        waits: list[str] = []
         events = rows = 0
-        console = Console(file=self.stderr._out)  # type: ignore[attr-defined]
-        columns = (
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-            TextColumn("trails, {task.fields[seen]} events and rows"), TimeElapsedColumn(),
-        )  # fmt: skip
+        console = Console(stderr=True)
         with Progress(
-            *columns, console=console, transient=True, disable=not console.is_terminal
+            *_columns(), console=console, transient=True, disable=not console.is_terminal
         ) as progress:
             task = progress.add_task("Verifying", total=len(trails), seen=0)
-            seen = 0
 
             def advance(count: int) -> None:
-                nonlocal seen
-                seen += count
-                progress.update(task, seen=seen)
+                progress.update(task, seen=progress.tasks[0].fields["seen"] + count)
 
             for tenant_id, name in trails.items():
                 tally = Tally(advance=advance)
-                for finding in self._verify(tenant_id, name, tally):
-                    if finding not in findings:
-                        findings[finding] = None
-                        self.stdout.write(_line(finding, name))
+                for finding in self._verify(tenant_id, tally):
+                    findings.setdefault(finding, name if finding.tenant_id else INSTALLATION)
                 events, rows = events + tally.events, rows + tally.rows
+                if tally.transaction is not None:
+                    waits.append(
+                        f"{name}: {tally.waiting} events are waiting for transaction {tally.transaction}."
+                    )
                 progress.advance(task)
+        for wait in waits:
+            self.tell(wait)
+        for finding, name in findings.items():
+            self.stdout.write(f"{finding.code}\t{name}\t{finding.sentence}")
         if findings:
             raise CommandError(f"{events} events, {rows} rows: {len(findings)} findings.")
         self.tell(f"{events} events, {rows} rows: nothing found.")
 
-    def _verify(self, tenant_id: int, name: str, tally: Tally) -> list[Finding]:
+    def _verify(self, tenant_id: int, tally: Tally) -> list[Finding]:
         findings = []
         try:
             seal(tenant_id, using=database())
         except IntegrityError:
-            # What stands in the sealer's way is named below; this is named in any case.
+            # What stands in the sealer's way is named by the verification, if it can be.
             findings.append(
                 Finding(
                     code="seal_refused",
@@ -75,13 +82,14 @@ class Command(ServiceCommand):
             )
         with unit_of_work(tenant_id=tenant_id, actor=SYSTEM):
             findings += verify(tenant_id, using=database(), tally=tally)
-        if tally.transaction is not None:
-            self.tell(
-                f"{name}: {tally.waiting} events are waiting for transaction {tally.transaction}."
-            )
         return findings
 
 
-def _line(finding: Finding, name: str) -> str:
-    where = name if finding.tenant_id else "the installation"
-    return f"{finding.code}\t{where}\t{finding.sentence}"
+def _columns() -> tuple[ProgressColumn, ...]:
+    return (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("trails, {task.fields[seen]} events and rows"),
+        TimeElapsedColumn(),
+    )

@@ -1,0 +1,93 @@
+"""The chain: the same text in both languages, and no event before the one it follows."""
+
+from django.db import connection
+
+from audit.models import Event, Seal
+from audit.sealing import GENESIS, chain_hash, content, salted_digest
+from preferences.models import Preference
+from tenants.units import unit_of_work
+from tests.audit.conftest import ACTOR, World, create_preference, opened
+
+
+def test_python_and_sql_seal_the_same_text(world: World) -> None:
+    with unit_of_work(tenant_id=world.id, actor=ACTOR), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT e.id, consentful_event_content(e) FROM consentful_audit_event e"
+            " WHERE tenant_id = %s",
+            [world.id],
+        )
+        texts = dict(cursor.fetchall())
+        events = list(Event.objects.filter(tenant_id=world.id))
+    assert len(events) >= 6
+    assert {event.pk: content(event) for event in events} == texts
+
+
+def test_digests_cover_readable_columns_whatever_characters_they_hold(world: World) -> None:
+    with unit_of_work(tenant_id=world.id, actor=ACTOR):
+        for event in Event.objects.filter(tenant_id=world.id):
+            target = [
+                event.subject, event.scope, event.key, event.on_behalf_of, event.reason,
+                event.request_id,
+            ]  # fmt: skip
+            assert salted_digest(str(event.target_salt), target) == event.target_digest
+            assert salted_digest(str(event.actor_salt), [event.actor]) == event.actor_digest
+
+
+def test_links_follow_each_other_without_gaps(world: World) -> None:
+    with unit_of_work(tenant_id=world.id, actor=ACTOR):
+        links = list(
+            Seal.objects.filter(tenant_id=world.id).select_related("event").order_by("sequence")
+        )
+    assert [link.sequence for link in links] == list(range(1, len(links) + 1))
+    previous = GENESIS
+    for link in links:
+        assert link.previous == previous
+        previous = chain_hash(link.sequence, previous, content(link.event))
+        assert link.hash == previous
+
+
+def test_sealing_again_adds_nothing(world: World) -> None:
+    assert world.seal() == 0
+
+
+def test_events_of_a_running_transaction_wait_and_so_does_what_follows_them(world: World) -> None:
+    with opened(world) as second:
+        second.execute(
+            "UPDATE consentful_preference SET seen_count = 2 WHERE id = %s", [world.preference.pk]
+        )
+        with unit_of_work(tenant_id=world.id, actor=ACTOR):
+            create_preference(world.tenant, "later")
+        assert world.seal() == 0
+        second.commit()
+    assert world.seal() == 2
+
+
+def test_events_of_one_record_are_sealed_in_their_order(world: World) -> None:
+    """
+    A younger transaction writes the record first and commits; the older one writes it next.
+
+    The horizon of transactions alone would let the older one's event pass ahead.
+    """
+    with opened(world) as older, opened(world) as younger:
+        older.execute("SELECT pg_current_xact_id()")
+        younger.execute("SELECT pg_current_xact_id()")
+        for connection_of, count in ((younger, 2), (older, 3)):
+            connection_of.execute(
+                "UPDATE consentful_preference SET seen_count = %s WHERE id = %s",
+                [count, world.preference.pk],
+            )
+            world.seal()
+            connection_of.commit()
+            world.seal()
+    with unit_of_work(tenant_id=world.id, actor=ACTOR):
+        Preference.objects.filter(pk=world.preference.pk).update(seen_count=4)
+    world.seal()
+    with unit_of_work(tenant_id=world.id, actor=ACTOR):
+        sealed = list(
+            Seal.objects.filter(tenant_id=world.id, event__record="preference")
+            .order_by("sequence")
+            .values_list("event__revision_before", "event__revision_after")
+        )
+    assert len(sealed) == 5
+    assert [before for before, _ in sealed] == [None, *(after for _, after in sealed[:-1])]
+    assert world.verify() == []
