@@ -38,7 +38,7 @@ class Housekeeper:
 
     def _run(self) -> None:
         while not self._ending.is_set():
-            process = subprocess.Popen(  # noqa: S603  our own command
+            process = subprocess.Popen(
                 COMMAND,
                 cwd=settings.BASE_DIR,
                 env=os.environ,

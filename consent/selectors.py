@@ -44,8 +44,10 @@ def get_purpose(*, tenant_id: int, slug: str) -> Purpose:
     Raises:
         UnknownPurpose: there is none.
     """
-    purpose = Purpose.objects.filter(tenant_id=tenant_id, slug=slug).first()
-    if purpose is None:
+    # No slug holds NUL, which the database would refuse with an error of its own.
+    is_possible = "\x00" not in slug
+    purpose = is_possible and Purpose.objects.filter(tenant_id=tenant_id, slug=slug).first()
+    if not purpose:
         raise UnknownPurpose
     return purpose
 

@@ -1,11 +1,10 @@
 """Many operations in one request: all or nothing, or each for itself."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 
 from preferences.requests import MEMBERS, read_revisions, read_write
 from preferences.selectors import get_preference
@@ -25,13 +24,15 @@ from tenants.exceptions import (
     DuplicateAddress,
     FailedDependency,
     FieldError,
+    Forbidden,
     NotFound,
     ServiceError,
+    StoreUnavailable,
     ValidationError,
 )
 from tenants.idempotency import IdempotencyKey
 from tenants.scopes import Scope, check_key
-from tenants.units import database, unit_of_work
+from tenants.units import database, record_denied, unit_of_work
 from tenants.views import check_members
 
 MOST_OPERATIONS = 100
@@ -48,6 +49,8 @@ class Operation:
     write: Write | None = None
     revisions: Sequence[str] | None = None
     refusal: ServiceError | None = None
+    #: What a get that found nothing is answered: a result, which undoes no batch.
+    absence: ServiceError | None = None
     status: int = 0
     body: str = "null"
     answer: Any = None
@@ -116,6 +119,7 @@ def run_batch(
     if not is_atomic and once is None:
         for operation in in_order:
             _run_alone(caller, operation)
+        _record_denials(caller, operations)
         return None, False
     subjects = {name for one in operations if one.scope for name in _reachable(caller, one.scope)}
     failed: ServiceError | None = None
@@ -144,7 +148,19 @@ def run_batch(
                 operation.refusal = FailedDependency()
                 operation.status, operation.body = 424, "null"
         return refusal, False
+    if not is_atomic:
+        _record_denials(caller, operations)
     return None, False
+
+
+def _record_denials(caller: Caller, operations: Sequence[Operation]) -> None:
+    """Leave one event for each operation that was refused for itself."""
+    for operation in operations:
+        if isinstance(operation.refusal, Forbidden):
+            scope = operation.scope
+            operation.refusal.about.setdefault("scope", str(scope) if scope else None)
+            operation.refusal.about.setdefault("key", operation.key or None)
+            record_denied(operation.refusal, tenant_id=caller.tenant_id, actor=caller.actor)
 
 
 def _read(index: int, raw: Any, caller: Caller) -> Operation:
@@ -187,6 +203,9 @@ def _run_alone(caller: Caller, operation: Operation) -> None:
                 operation.status = 204
         except ServiceError as refusal:
             operation.refusal = refusal
+        except OperationalError:
+            # A lock timed out, say: what ran before it stands, and is answered as done.
+            operation.refusal = StoreUnavailable()
 
 
 def _attempt(caller: Caller, operation: Operation, *, is_check_only: bool = False) -> None:
@@ -220,8 +239,7 @@ def _answer_get(caller: Caller, operation: Operation, scope: Scope) -> None:
         record = get_preference(caller=caller, scope=scope, key=operation.key)
         operation.status, operation.body = 200, record.as_json()
     except NotFound as nothing:
-        # Finding nothing is a result: it undoes no batch.
-        operation.status, operation.body = 404, json.dumps({"code": nothing.code})
+        operation.absence = nothing
 
 
 def _done_put(operation: Operation, outcome: Outcome) -> None:

@@ -103,20 +103,20 @@ def read_write(
     metadata = None if body.get("metadata") is None else check_metadata(body["metadata"])
     provenance = check_provenance(body.get("provenance"))
     asked, revisions = read_revisions(body.get("revision"), if_match)
-    is_precondition = if_none_match is not None
-    if mode == "upsert" and (asked is not None or is_precondition):
+    if mode == "upsert" and (asked is not None or if_none_match is not None):
         raise ValidationError(
             "An upsert takes whatever stands there: send no revision or precondition.",
             pointer="/query/mode",
         )
     chosen: Mode = asked or ("upsert" if mode else "create")
+    none_match: Sequence[str] = ()
     if if_none_match is not None:
         if asked is not None:
             raise ValidationError(
                 "If-None-Match creates, a revision replaces: send one of them.",
                 pointer="/headers/If-None-Match",
             )
-        parse_tags(if_none_match)
+        none_match = [tag.removeprefix("W/") for tag in parse_tags(if_none_match)]
     deadline = check_deadline(body)
     return Write(
         value=body["value"],
@@ -127,5 +127,5 @@ def read_write(
         metadata_text=metadata,
         provenance_text=provenance,
         deadline=deadline,
-        is_precondition=is_precondition,
+        none_match=none_match,
     )

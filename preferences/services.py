@@ -37,7 +37,7 @@ class Write:
     Attributes:
         mode: ``create``; ``replace`` a live record that has one of `revisions`; ``any`` live
             record; ``upsert`` whatever stands there.
-        is_precondition: the request asked with If-None-Match, so a live record is answered 412.
+        none_match: tags of If-None-Match; where the live record has one, the answer is 412.
     """
 
     value: JSONValue
@@ -48,7 +48,7 @@ class Write:
     metadata_text: str | None = None
     provenance_text: str = field(default_factory=lambda: check_provenance(None))
     deadline: Deadline = NO_DEADLINE
-    is_precondition: bool = False
+    none_match: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +298,12 @@ def _put(
     if outcome in ("created", "replaced") and record is not None:
         return Outcome(record, is_created=outcome == "created")
     refusal = refusal_of(outcome, scope=scope, key=key, purpose=purpose, record=record)
-    if outcome == "already_exists" and write.is_precondition:
+    # Asked for with a precondition that failed (RFC 9110, 13.1.2); else a plain conflict.
+    if (
+        outcome == "already_exists"
+        and record is not None
+        and ({"*", record.revision} & set(write.none_match))
+    ):
         refusal.status = 412
     raise _recorded(refusal, caller)
 

@@ -25,7 +25,7 @@ from tenants.callers import Caller, check_reach
 from tenants.exceptions import InvalidScope, PermissionDenied
 from tenants.pages import envelope, read_cursor, read_limit, render_page
 from tenants.problems import answer_problem
-from tenants.roles import ANYONE, READERS
+from tenants.roles import ANYONE, READERS, Role
 from tenants.scopes import Scope, check_key, split_address
 from tenants.units import database, unit_of_work
 from tenants.views import TenantAPIView, answer
@@ -216,10 +216,11 @@ class BatchView(TenantAPIView):
 
     def render(self, operation: Operation) -> str:
         """Return one result as JSON text; a refusal is the problem it would be alone."""
-        if operation.refusal is None:
+        refusal = operation.refusal or operation.absence
+        if refusal is None:
             return f'{{"status": {operation.status}, "body": {operation.body}}}'
-        problem = answer_problem(self.request._request, operation.refusal)
-        return f'{{"status": {operation.refusal.status}, "body": {problem.content.decode()}}}'
+        problem = answer_problem(self.request._request, refusal)
+        return f'{{"status": {refusal.status}, "body": {problem.content.decode()}}}'
 
 
 class DefinitionsView(TenantAPIView):
@@ -244,7 +245,8 @@ def own_scopes(caller: Caller) -> list[Scope]:
     """
     if caller.is_agent and caller.on_behalf_of is None:
         raise InvalidScope("An agent without a person names the scope.", pointer="/query/scope")
-    if caller.is_steward or caller.subject is None:
+    stands_for_itself = caller.is_agent or Role.MEMBER in caller.roles
+    if caller.subject is None or not stands_for_itself:
         return []
     return [Scope.of_subject(caller.subject)]
 

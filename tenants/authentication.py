@@ -37,7 +37,7 @@ class BearerAuthentication(BaseAuthentication):
         if scheme.lower() != "bearer":
             return None
         caller = find_caller(
-            tenant=request.parser_context["kwargs"].get("tenant", ""),
+            tenant=request.parser_context["kwargs"].get("tenant", "").replace("\x00", ""),
             digest=digest_of(credential.strip()),
         )
         if caller is None:

@@ -1,6 +1,8 @@
 """System checks of the boundary: what would let a request past one of the two walls."""
 
 from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
@@ -39,6 +41,29 @@ def find_bypass(alias: str) -> tuple[bool, Sequence[str]]:
         cursor.execute(BYPASS, [list(EXEMPT_TABLES)])
         above, is_owner, open_tables = cursor.fetchone() or (True, True, ())
     return above or is_owner, open_tables
+
+
+#: The folder names are general words: another package of that name may stand first on the path.
+PACKAGES = ("audit", "consent", "preferences", "privacy")
+
+
+@register()
+def check_shadowing(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Every app must come from where this one comes from."""
+    here = Path(__file__).resolve().parent.parent
+    found: list[CheckMessage] = []
+    for name in PACKAGES:
+        spec = find_spec(name)
+        origin = Path(spec.origin).resolve() if spec and spec.origin else None
+        if origin is None or origin.parent.parent != here:
+            found.append(
+                Error(
+                    f"The package {name} is shadowed by another of that name: {origin}.",
+                    hint="Rename yours, or put ours first on the path.",
+                    id="consentful.E004",
+                )
+            )
+    return found
 
 
 @register(Tags.database)

@@ -99,6 +99,7 @@ def answer_problem(
         content_type="application/problem+json",
         status=refusal.status,
     )
+    response.consentful_code = refusal.code  # type: ignore[attr-defined]  # for the log
     if refusal.status == 401:
         response["WWW-Authenticate"] = (
             'Bearer error="invalid_token"' if refusal.code == "invalid_token" else "Bearer"

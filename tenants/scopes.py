@@ -1,4 +1,4 @@
-"""The grammar of addresses: scopes, keys, and how a path divides into the two. Nothing is stored."""
+"""The grammar of addresses: scopes, keys, and how a path divides into the two. No storage."""
 
 import unicodedata
 from dataclasses import dataclass

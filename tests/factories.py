@@ -128,9 +128,7 @@ class Persona:
         for role in roles:
             grant_role(tenant=tenant, user=self.user, role=role, subject=subject)
         if purposes:
-            grant_purposes(
-                user_id=self.user.pk, tenant_id=tenant.pk, slugs=purposes, actor=SYSTEM
-            )
+            grant_purposes(user_id=self.user.pk, tenant_id=tenant.pk, slugs=purposes, actor=SYSTEM)
         self.on_behalf_of = on_behalf_of
 
     @cached_property

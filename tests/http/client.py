@@ -168,7 +168,9 @@ class API:
             body["atomic"] = atomic
         return self.post("preferences/batch", body, **more)
 
-    def pages(self, limit: int, between: Callable[[], None] = lambda: None, **query: Any) -> list[Any]:
+    def pages(
+        self, limit: int, between: Callable[[], None] = lambda: None, **query: Any
+    ) -> list[Any]:
         """Return every row of a list, page by page."""
         answer = self.listing(limit=limit, **query)
         rows = list(answer.json["results"])
@@ -184,7 +186,9 @@ class API:
     def decide(self, subject: str, purpose: str, decision: str, **members: Any) -> Answer:
         more = {name: members.pop(name) for name in ("headers", "query") if name in members}
         return self.put(
-            f"consents/{quote(subject, safe='')}/{purpose}", {"decision": decision, **members}, **more
+            f"consents/{quote(subject, safe='')}/{purpose}",
+            {"decision": decision, **members},
+            **more,
         )
 
     def give(self, subject: str, purpose: str, version: int = 1, **members: Any) -> Answer:

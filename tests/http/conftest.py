@@ -1,4 +1,4 @@
-"""One database for the session; every test commits, in a tenant of its own."""
+"""A tenant of its own for every test, with everyone who may call."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -6,17 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from tests.factories import Persona, events_of, make_persona, make_tenant
 from tests.http.client import API
-
-
-@pytest.fixture(scope="session", autouse=True)
-def committed_database(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """Tests commit: what the service does in its own transactions cannot be seen otherwise."""
-    with django_db_blocker.unblock():
-        yield
 
 
 class World:
@@ -67,31 +59,19 @@ def make_world() -> Callable[..., World]:
 class Clock:
     """The database's clock, standing still where a test puts it."""
 
-    def __init__(self) -> None:
-        self.now = datetime.now(UTC).replace(microsecond=0)
+    def __init__(self, freeze: Callable[[str], None]) -> None:
+        self.freeze = freeze
+        self.set(datetime.now(UTC).replace(microsecond=0))
 
     def set(self, moment: datetime) -> None:
         self.now = moment
-        _replace_clock(f"'{moment.isoformat()}'::timestamptz")
+        self.freeze(f"'{moment.isoformat()}'")
 
     def move(self, seconds: float) -> None:
         self.set(self.now + timedelta(seconds=seconds))
 
 
-def _replace_clock(expression: str) -> None:
-    with connection.as_owner("clock"), connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE OR REPLACE FUNCTION consentful_now() RETURNS timestamptz"
-            f" LANGUAGE sql VOLATILE PARALLEL SAFE AS $$ SELECT {expression} $$"
-        )
-
-
 @pytest.fixture
-def clock(world: World) -> Iterator[Clock]:
-    """A clock that stands still from now on; tokens are issued before, they expire too."""
-    clock = Clock()
-    for name in ("alice", "bob", "agent", "bound", "operator", "owner"):
-        getattr(world, name)
-    clock.set(clock.now)
-    yield clock
-    _replace_clock("clock_timestamp()")
+def frozen(world: World, clock: Callable[[str], None]) -> Clock:
+    """A clock that stands still from now on."""
+    return Clock(clock)
