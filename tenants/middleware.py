@@ -57,7 +57,7 @@ class RequestIDMiddleware:
             request.method,
             _view_name(request),
             # Ties lines about one address together without naming it.
-            salted_hmac("consentful.log", request.path).hexdigest()[:12],
+            salted_hmac("consentful.log", request.path, algorithm="sha256").hexdigest()[:12],
             response.status_code,
             getattr(response, "consentful_code", "-"),
             (time.perf_counter() - started) * 1000,

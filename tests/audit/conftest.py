@@ -103,6 +103,8 @@ def attack(superuser: psycopg.Connection[Any]) -> Callable[..., psycopg.Cursor[A
 @contextmanager
 def opened(world: World) -> Iterator[psycopg.Connection[Any]]:
     """A second connection of the runtime login, in a transaction of the tenant's."""
-    with psycopg.connect(connection.connection.info.dsn) as second:
+    connection.ensure_connection()
+    password = connection.settings_dict["PASSWORD"] or None
+    with psycopg.connect(connection.connection.info.dsn, password=password) as second:
         second.execute("SELECT consentful_enter(%s, %s)", [world.id, ACTOR.as_context()])
         yield second
