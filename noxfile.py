@@ -62,7 +62,7 @@ def lts(session: nox.Session) -> None:
     session.install("--quiet", "django>=5.2,<5.3")
     with throw_away_cluster() as host:
         session.run(
-            "pytest", "--ignore", "tests/config", *session.posargs,
+            "python", "-m", "pytest", "--ignore", "tests/config", *session.posargs,
             env={
                 "DATABASE_URL": f"postgresql:///consentful?host={host}&user=consentful",
                 "DATABASE_OWNER_URL": f"postgresql:///consentful?host={host}&user=consentful_owner",

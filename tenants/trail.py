@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db import IntegrityError
 from django.db.models import F, QuerySet
 
 from audit.actors import SYSTEM
 from audit.models import Event
+from audit.sealing import seal
 from tenants.models import Tenant
 from tenants.times import format_time
 from tenants.units import database, store, unit_of_work
@@ -95,7 +97,7 @@ def list_trails() -> dict[int, str]:
     with store().cursor() as cursor:
         cursor.execute(
             "SELECT id FROM generate_series(1, ("
-            " SELECT last_value FROM pg_sequences WHERE format('%%I.%%I', schemaname, sequencename)"
+            " SELECT last_value FROM pg_sequences WHERE quote_ident(schemaname) || '.' || quote_ident(sequencename)"
             " = pg_get_serial_sequence('consentful_tenant', 'id'))) AS id"
             " EXCEPT SELECT id FROM consentful_tenant ORDER BY id"
         )
@@ -105,3 +107,18 @@ def list_trails() -> dict[int, str]:
             if Event.objects.using(database()).filter(tenant_id=tenant_id).exists():
                 trails[tenant_id] = f"tenant {tenant_id}, which has no row"
     return trails
+
+
+def seal_trails() -> tuple[int, list[str]]:
+    """
+    Seal what can be sealed of every trail; return how many events, and whose chain cannot go on.
+
+    A chain that was tampered with stops its own sealing, never that of the tenants after it.
+    """
+    sealed, stuck = 0, []
+    for tenant_id, name in list_trails().items():
+        try:
+            sealed += seal(tenant_id, using=database())
+        except IntegrityError:
+            stuck.append(name)
+    return sealed, stuck

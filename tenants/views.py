@@ -1,6 +1,7 @@
 """The base of every view below a tenant, and the answers to what no view catches."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -40,6 +41,9 @@ from tenants.units import record_denied
 
 #: Bytes that a request's body may have.
 MOST_BYTES = 256 * 1024
+
+#: How Django writes a byte of the path that is no UTF-8 (`repercent_broken_unicode`).
+BROKEN_BYTE = re.compile("%[89A-F][0-9A-F]")
 
 
 class TenantAPIView(APIView):
@@ -113,12 +117,9 @@ class TenantAPIView(APIView):
 
     def check_encoding(self, request: Request) -> None:
         """A path that is no UTF-8 would otherwise become another, legible address."""
-        try:
-            request.META.get("PATH_INFO", "").encode("latin-1").decode("utf-8")
-        except UnicodeDecodeError as fault:
-            raise ValidationError("The path is not UTF-8.", pointer="/path") from fault
-        except UnicodeEncodeError:
-            pass  # decoded by the server already
+        # Django has decoded the path by now, and left percent signs for bytes that it could not.
+        if BROKEN_BYTE.search(request.path):
+            raise ValidationError("The path is not UTF-8.", pointer="/path")
 
     def read_path(self, **kwargs: Any) -> None:
         """Parse what the path names; 400 where it is malformed."""
@@ -228,7 +229,7 @@ class TenantAPIView(APIView):
 
     def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:  # type: ignore[override]  # no DRF renderer needed
         """Answer from the route alone: the same for what exists and what does not."""
-        return HttpResponse(status=200, headers={"Allow": ", ".join(self.allowed_methods)})
+        return _empty(200, {"Allow": ", ".join(self.allowed_methods)})
 
     def handle_exception(self, exc: Exception) -> HttpResponseBase:  # type: ignore[override]  # as above
         """Turn whatever was raised into a problem; a refusal inside a tenant leaves its event."""
@@ -275,7 +276,7 @@ def answer(
 ) -> HttpResponse:
     """Return JSON; text is passed on as it is."""
     if body is None:
-        return HttpResponse(status=status, headers=dict(headers or {}))
+        return _empty(status, headers or {})
     text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
     return HttpResponse(
         text.encode("utf-8"),
@@ -283,6 +284,12 @@ def answer(
         headers=dict(headers or {}),
         content_type="application/json",
     )
+
+
+def _empty(status: int, headers: Mapping[str, str]) -> HttpResponse:
+    response = HttpResponse(status=status, headers=dict(headers))
+    del response["Content-Type"]  # Django's default is HTML, and there is nothing
+    return response
 
 
 def _accepts_json(header: str) -> bool:

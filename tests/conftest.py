@@ -19,13 +19,16 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.test.utils import setup_databases, teardown_databases
 
 
 @pytest.fixture(scope="session", autouse=True)
-def database(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """Create the database once and leave it open to every test."""
+def database(django_test_environment: None, django_db_blocker: Any) -> Iterator[None]:
+    """Create the database once, migrated as its owner, and leave it open to every test."""
     with django_db_blocker.unblock():
+        created = setup_databases(verbosity=0, interactive=False)
         yield
+        teardown_databases(created, verbosity=0)
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def test_events_of_a_running_transaction_wait_and_so_does_what_follows_them(worl
         )
         with unit_of_work(tenant_id=world.id, actor=ACTOR):
             create_preference(world.tenant, "later")
-        assert world.seal() == 0
+        assert world.seal_once() == 0
         second.commit()
     assert world.seal() == 2
 
@@ -76,9 +76,9 @@ def test_events_of_one_record_are_sealed_in_their_order(world: World) -> None:
                 "UPDATE consentful_preference SET seen_count = %s WHERE id = %s",
                 [count, world.preference.pk],
             )
-            world.seal()
+            world.seal_once()
             connection_of.commit()
-            world.seal()
+            world.seal_once()
     with unit_of_work(tenant_id=world.id, actor=ACTOR):
         Preference.objects.filter(pk=world.preference.pk).update(seen_count=4)
     world.seal()

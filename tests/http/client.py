@@ -125,11 +125,13 @@ class API:
         if not path.startswith("/api/"):
             path = f"{self.base}/{path}"
         known = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        if method in ("PUT", "POST") and not data:
+            known["Content-Type"] = content_type  # Django's client sends none without a body
         response = (client or Client(raise_request_exception=False)).generic(
             method,
             path,
             data,
-            content_type=content_type if data or method in ("PUT", "POST") else "",
+            content_type=content_type,
             headers={**known, **(headers or {})},
         )
         return Answer(response, method, path)

@@ -2,17 +2,20 @@
 
 from typing import Any
 
-from audit.sealing import seal
+from django.core.management.base import CommandError
+
 from tenants.commands import ServiceCommand
-from tenants.trail import list_trails
-from tenants.units import database
+from tenants.trail import seal_trails
 
 
 class Command(ServiceCommand):
     help = "Add every event that can be sealed to its tenant's hash chain; print how many."
 
     def run(self, **options: Any) -> None:
-        trails = list_trails()
-        sealed = sum(seal(tenant_id, using=database()) for tenant_id in trails)
-        self.tell(f"Sealed {sealed} events in {len(trails)} trails.")
+        sealed, stuck = seal_trails()
+        self.tell(f"Sealed {sealed} events.")
         self.stdout.write(str(sealed))
+        if stuck:
+            raise CommandError(
+                f"The chain of {', '.join(stuck)} cannot go on: verify_audit tells why."
+            )
