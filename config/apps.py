@@ -24,8 +24,10 @@ class ServiceConfig(AppConfig):
 
         def end(sender: AppConfig, using: str, **kwargs: Any) -> None:
             # One signal per app; those of the apps before still write permissions and grants.
+            # Apps without models get no signal.
+            last = [app for app in apps.get_app_configs() if app.models_module is not None][-1]
             connection = connections[using]
-            if sender is [*apps.get_app_configs()][-1] and isinstance(connection, DatabaseWrapper):
+            if sender is last and isinstance(connection, DatabaseWrapper):
                 connection.resign_as_owner(MIGRATING)
 
         pre_migrate.connect(begin, weak=False, dispatch_uid="consentful.become_owner")

@@ -72,7 +72,6 @@ INSTALLED_APPS = [
     "consent",
     "preferences",
     "privacy",
-    # Order matters: the last one gives the owner's login back when migrations have ended.
     "config",
 ]
 
