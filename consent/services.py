@@ -60,7 +60,7 @@ def decide(
             is unknown, the deadline has passed, or an operator gave no evidence.
         StaleRevision: the version is older than required, or `entry` is not the newest.
     """
-    subject = Scope.of_subject(subject).name
+    subject = Scope.of_subject(subject, creating=True).name
     is_own = caller.stands_for(subject) and not caller.is_agent
     if not is_own and not caller.is_steward:
         raise PermissionDenied("Only the person, or an operator with evidence, decides on consent.")

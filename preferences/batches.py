@@ -29,6 +29,7 @@ from tenants.exceptions import (
     ServiceError,
     StoreUnavailable,
     ValidationError,
+    all_errors,
 )
 from tenants.idempotency import IdempotencyKey
 from tenants.scopes import Scope, check_key
@@ -54,6 +55,13 @@ class Operation:
     status: int = 0
     body: str = "null"
     answer: Any = None
+    #: The purpose of the record that a get found.
+    purpose: str | None = None
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether role or gate refused it."""
+        return isinstance(self.refusal, Forbidden)
 
     @property
     def address(self) -> tuple[str, str]:
@@ -131,6 +139,10 @@ def run_batch(
                 for operation in in_order:
                     _attempt(caller, operation, is_check_only=True)
                 if (kept := once.find_answer()) is not None:
+                    # Role and gate come before the kept answer, also where they changed.
+                    failed = next((one.refusal for one in operations if one.is_forbidden), None)
+                    if failed is not None and is_atomic:
+                        raise failed
                     _replay(caller, operations, kept)
                     return None, True
             for operation in in_order:
@@ -139,7 +151,9 @@ def run_batch(
             if failed is not None and is_atomic:
                 raise failed
             if once is not None:
-                once.keep_answer([(one.status, one.answer) for one in operations])
+                once.keep_answer(
+                    [(one.status, one.answer, _kept(one.refusal)) for one in operations]
+                )
     except ServiceError as refusal:
         if refusal is not failed:
             raise
@@ -156,7 +170,7 @@ def run_batch(
 def _record_denials(caller: Caller, operations: Sequence[Operation]) -> None:
     """Leave one event for each operation that was refused for itself."""
     for operation in operations:
-        if isinstance(operation.refusal, Forbidden):
+        if operation.refusal is not None and operation.is_forbidden:
             scope = operation.scope
             operation.refusal.about.setdefault("scope", str(scope) if scope else None)
             operation.refusal.about.setdefault("key", operation.key or None)
@@ -171,12 +185,16 @@ def _read(index: int, raw: Any, caller: Caller) -> Operation:
         if raw.get("op") not in ("get", "put", "delete"):
             raise ValidationError("op is get, put or delete.", pointer=f"/operations/{index}/op")
         operation.verb = raw["op"]
-        operation.scope = Scope.parse(raw.get("scope"), me=caller.subject)
+        operation.scope = Scope.parse(
+            raw.get("scope"), me=caller.subject, creating=operation.verb == "put"
+        )
         operation.key = check_key(raw.get("key"), creating=operation.verb == "put")
         known = {
             "get": (), "put": (*MEMBERS, "mode"), "delete": ("revision",),
         }[operation.verb]  # fmt: skip
         check_members(raw, ("op", "scope", "key", *known), f"/operations/{index}")
+        if operation.verb != "put":
+            _check_reason(caller, operation.scope.subject)
         if operation.verb == "put":
             operation.write = read_write(raw, mode=raw.get("mode"))
         elif raw.get("revision") is not None:
@@ -184,6 +202,15 @@ def _read(index: int, raw: Any, caller: Caller) -> Operation:
     except ServiceError as refusal:
         operation.refusal = refusal
     return operation
+
+
+def _check_reason(caller: Caller, subject: str | None) -> None:
+    if subject is None or caller.stands_for(subject) or not caller.is_steward:
+        return
+    if caller.reason is None:
+        raise ValidationError(
+            "Say why: ?reason= is required for another person's data.", pointer="/query/reason"
+        )
 
 
 def _run_alone(caller: Caller, operation: Operation) -> None:
@@ -238,6 +265,7 @@ def _answer_get(caller: Caller, operation: Operation, scope: Scope) -> None:
     try:
         record = get_preference(caller=caller, scope=scope, key=operation.key)
         operation.status, operation.body = 200, record.as_json()
+        operation.purpose = record.purpose
     except NotFound as nothing:
         operation.absence = nothing
 
@@ -249,11 +277,33 @@ def _done_put(operation: Operation, outcome: Outcome) -> None:
 
 
 def _replay(caller: Caller, operations: Sequence[Operation], kept: Any) -> None:
-    for operation, (status, answer) in zip(operations, kept, strict=True):
+    for operation, (status, answer, problem) in zip(operations, kept, strict=True):
+        if operation.is_forbidden:
+            continue
+        operation.refusal = None if problem is None else _refusal_again(problem)
         operation.status = status
         if answer is not None and operation.write is not None and operation.scope is not None:
             outcome = replay_put(caller, operation.scope, operation.key, operation.write, answer)
             operation.body = outcome.record.as_json()
+
+
+def _kept(refusal: ServiceError | None) -> dict[str, Any] | None:
+    """Return what can be told of a refusal again; no refusal's words hold a value."""
+    if refusal is None:
+        return None
+    errors = [(one.pointer, one.code, one.detail) for one in refusal.errors]
+    return {
+        "code": refusal.code, "detail": refusal.detail, "facts": refusal.facts, "errors": errors,
+    }  # fmt: skip
+
+
+def _refusal_again(kept: dict[str, Any]) -> ServiceError:
+    family = next(one for one in all_errors() if one.code == kept["code"])
+    errors = [
+        FieldError(pointer=pointer, code=code, detail=detail)
+        for pointer, code, detail in kept["errors"]
+    ]
+    return family(kept["detail"], facts=kept["facts"], errors=errors)
 
 
 def _reachable(caller: Caller, scope: Scope) -> Sequence[str]:

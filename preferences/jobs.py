@@ -1,11 +1,10 @@
-"""Housekeeping: what is past its deadline goes, what happened is sealed."""
+"""Housekeeping: what is past its deadline goes."""
 
 from audit.actors import SYSTEM
-from audit.sealing import seal
 from preferences.services import purge_expired
 from tenants.idempotency import purge_answers
 from tenants.models import Tenant
-from tenants.units import database, unit_of_work
+from tenants.units import unit_of_work
 
 BATCH = 1000
 
@@ -24,9 +23,3 @@ def purge_all(*, most_batches: int | None = None) -> int:
             if count < BATCH:
                 break
     return total
-
-
-def seal_all() -> int:
-    """Seal what can be sealed of every tenant and of the installation; return how many events."""
-    tenants = [0, *Tenant.objects.values_list("pk", flat=True).order_by("pk")]
-    return sum(seal(tenant_id, using=database()) for tenant_id in tenants)

@@ -21,7 +21,9 @@ MAX_EVALUATIONS = 1000
 MAX_CHAIN = 500
 #: Patterns of one schema, and the bytes each may take when compiled.
 MAX_PATTERNS = 100
-MAX_PATTERN_MEMORY = 1024 * 1024
+MAX_PATTERN_MEMORY = 128 * 1024
+#: Bytes of the cache that a pattern fills while it matches.
+MAX_DFA_MEMORY = 1024 * 1024
 #: Errors told about one value.
 MAX_ERRORS = 20
 #: What telling them may cost: evaluations of a part, times the size and the depth of the value.
@@ -32,8 +34,12 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _MESSAGE_SHOWN = 300
 _CACHED_SCHEMAS = 256
 #: Keywords that cost by their length, and the characters that cost as much as one subschema.
-_BY_LENGTH = ("const", "enum", "required", "dependentRequired", "dependencies", "pattern")
+_BY_LENGTH = ("const", "enum", "required", "dependentRequired", "dependencies")
 _LENGTH_SHARE = 64
+#: The bytes of a compiled pattern that cost as much as one subschema. Linear time is linear in
+#: the pattern too: 128 KiB of it take a second for a string of 64 KiB (measured).
+_PATTERN_SHARE = 256
+_SMALLEST_PATTERN = 1024
 
 # Keywords by how they apply subschemas. In place: to the same part of the value.
 _IN_PLACE = ("not", "if", "then", "else")
@@ -52,7 +58,7 @@ type _Place = tuple[str | int, ...]
 
 _PATTERN_REFUSED = (
     "The pattern cannot be matched in linear time, or is too large: no look-around, no"
-    " back-reference, no huge repeat count."
+    " back-reference, no large repeat count; maxLength bounds a length better."
 )
 
 
@@ -116,7 +122,7 @@ def compile_schema(text: str) -> Schema:
             validate_formats=False,
             mask="The value",
             retriever=_refuse_retrieval,
-            pattern_options=_pattern_options(),
+            pattern_options=_pattern_options(MAX_PATTERN_MEMORY),
         )
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         raise _refusal_of(error) from None
@@ -191,10 +197,23 @@ def _refuse_retrieval(uri: str) -> NoReturn:
     raise ValueError("A schema refers to nothing outside itself.")
 
 
-def _pattern_options() -> jsonschema_rs.RegexOptions:
-    return jsonschema_rs.RegexOptions(
-        size_limit=MAX_PATTERN_MEMORY, dfa_size_limit=MAX_PATTERN_MEMORY
-    )
+def _pattern_options(memory: int) -> jsonschema_rs.RegexOptions:
+    return jsonschema_rs.RegexOptions(size_limit=memory, dfa_size_limit=MAX_DFA_MEMORY)
+
+
+def _cost_of_pattern(pattern: str, place: _Place) -> int:
+    """Return how many subschemas a pattern is as dear as, by the memory it compiles in."""
+    memory = _SMALLEST_PATTERN
+    while memory <= MAX_PATTERN_MEMORY:
+        try:
+            jsonschema_rs.Draft202012Validator(
+                {"pattern": pattern}, pattern_options=_pattern_options(memory)
+            )
+        except ValueError:  # that it is a pattern is known; it needs more
+            memory *= 2
+        else:
+            return memory // _PATTERN_SHARE
+    raise _refusal(_PATTERN_REFUSED, place)
 
 
 def _objects(document: JSONValue) -> Iterator[tuple[_Place, dict[str, JSONValue]]]:
@@ -335,9 +354,14 @@ class _Graph:
         self.patterns += len(patterns) + ("pattern" in schema)
         if self.patterns > MAX_PATTERNS:
             raise _refusal(f"A schema has at most {MAX_PATTERNS} patterns.", node.path)
-        node.cost += len(patterns) + sum(
+        node.cost += sum(
             len(canonical(schema[name])) // _LENGTH_SHARE for name in _BY_LENGTH if name in schema
         )
+        if isinstance(schema.get("pattern"), str):
+            node.cost += _cost_of_pattern(str(schema["pattern"]), (*node.path, "pattern"))
+        held = schema.get("patternProperties")
+        for pattern in held if isinstance(held, dict) else ():
+            node.cost += _cost_of_pattern(pattern, (*node.path, "patternProperties", pattern))
         if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
             # The validator asks each branch once more, for what it has looked at.
             node.in_place *= 2

@@ -1,6 +1,7 @@
 """Preferences and definitions over HTTP."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 from django.http import HttpResponse
@@ -47,8 +48,11 @@ class PreferenceView(TenantAPIView):
 
     def read_path(self, **kwargs: Any) -> None:
         scope, key = split_address(kwargs["address"])
-        self.scope = Scope.parse(scope, me=self.caller.subject)
+        # The key first: a malformed one comes before `me` that stands for nobody.
         self.key = check_key(key, creating=self.request.method == "PUT")
+        self.scope = Scope.parse(
+            scope, me=self.caller.subject, creating=self.request.method == "PUT"
+        )
 
     def check_access(self, request: Request) -> None:
         try:
@@ -119,20 +123,21 @@ class PreferencesView(TenantAPIView):
 
     scope: Scope | None = None
 
-    def read_path(self, **kwargs: Any) -> None:
-        # A well-formed scope of another person is refused before anything else is read.
-        text = self.request.query_params.get("scope")
-        if text is not None:
-            self.scope = Scope.parse(text, me=self.caller.subject)
-
     def check_access(self, request: Request) -> None:
-        if self.scope is not None:
+        text = request.query_params.get("scope")
+        if text is None:
+            return
+        # A well-formed scope of another person is refused here; a malformed one is a parameter.
+        with suppress(InvalidScope):
+            self.scope = Scope.parse(text, me=self.caller.subject)
             check_reach(self.caller, self.scope.subject)
 
     def get(self, request: Request, tenant: str) -> HttpResponse:
         parameters = self.read_parameters()
         limit = read_limit(parameters)
         after = read_cursor(request._request, parameters)
+        if "scope" in parameters and self.scope is None:
+            Scope.parse(parameters["scope"], me=self.caller.subject)  # says what is wrong with it
         subject = self.scope.subject if self.scope else None
         caller = self.read_reason(parameters, subject)
         scopes = [self.scope] if self.scope else own_scopes(caller)
@@ -196,15 +201,19 @@ class BatchView(TenantAPIView):
 
     roles = {"POST": READERS}
     operations = {"POST": openapi.POST_BATCH}
+    parameters = {"POST": {"reason": False}}
 
     def post(self, request: Request, tenant: str) -> HttpResponse:
         body = self.read_body(("atomic", "operations"))
-        self.read_parameters()
-        operations = read_operations(body, self.caller)
+        caller = self.read_reason(self.read_parameters(), None)
+        operations = read_operations(body, caller)
         failed, is_replayed = run_batch(
-            caller=self.caller, operations=operations, is_atomic=body.get("atomic", True) is True,
+            caller=caller, operations=operations, is_atomic=body.get("atomic", True) is True,
             once=self.read_idempotency_key(),
         )  # fmt: skip
+        for one in operations:
+            if one.verb == "get" and one.status == 200 and one.scope and caller.reason is not None:
+                record_disclosure(caller, one.scope, one.key, one.purpose)
         results = ", ".join(self.render(operation) for operation in operations)
         if failed is None:
             return answer(

@@ -34,13 +34,14 @@ class Scope:
     name: str
 
     @classmethod
-    def parse(cls, text: object, *, me: str | None = None) -> Self:
+    def parse(cls, text: object, *, me: str | None = None, creating: bool = False) -> Self:
         """
         Return the scope that `text` names: the one parser, on every path.
 
         Args:
             text: e.g. ``repo::acme/checkout``, or the bare word ``me``.
             me: external id of the caller's own subject, which ``me`` stands for.
+            creating: refuse unassigned code points too, as `check_key` does.
 
         Raises:
             InvalidScope: `text` is no string, or breaks the grammar.
@@ -51,7 +52,7 @@ class Scope:
         if text == "me":
             if me is None:
                 raise PermissionDenied("This caller stands for no person.")
-            return cls.of_subject(me)
+            return cls.of_subject(me, creating=creating)
         kind, separator, name = _normalize(text).partition("::")
         if kind == "global":
             if separator:
@@ -83,19 +84,25 @@ class Scope:
         scope = cls(kind, name)
         if len(str(scope)) > MAX_SCOPE_LENGTH:
             raise InvalidScope(f"A scope has at most {MAX_SCOPE_LENGTH} characters.")
+        if creating and _has_unassigned(name):
+            raise InvalidScope("A scope holds no character that Unicode has not assigned.")
         return scope
 
     @classmethod
-    def of_subject(cls, external_id: str) -> Self:
+    def of_subject(cls, external_id: str, *, creating: bool = False) -> Self:
         """
         Return the scope of one person.
+
+        Args:
+            external_id: 1 to 200 code points, case-sensitive.
+            creating: refuse unassigned code points too, as `check_key` does.
 
         Raises:
             InvalidScope: the id breaks the rules for segments.
         """
         if not isinstance(external_id, str):
             raise InvalidScope("The subject of a scope is a string.")
-        return cls.parse(f"user::{external_id}")
+        return cls.parse(f"user::{external_id}", creating=creating)
 
     def __str__(self) -> str:
         return f"{self.kind}::{self.name}" if self.name else self.kind
@@ -129,7 +136,7 @@ def check_key(text: object, *, creating: bool = False) -> str:
         raise InvalidKey(f"A key has at most {MAX_KEY_LENGTH} characters.")
     key = unicodedata.normalize("NFC", text)
     _check_name(key, "key", InvalidKey)
-    if creating and any(unicodedata.category(character) == "Cn" for character in key):
+    if creating and _has_unassigned(key):
         raise InvalidKey("A key holds no character that Unicode has not assigned.")
     return key
 
@@ -138,6 +145,10 @@ def split_address(path: str) -> tuple[str, str]:
     """Return the text of the scope, up to the last slash, and that of the key. Checks neither."""
     scope, _, key = path.rpartition("/")
     return scope, key
+
+
+def _has_unassigned(text: str) -> bool:
+    return any(unicodedata.category(character) == "Cn" for character in text)
 
 
 def _normalize(text: str) -> str:
@@ -161,6 +172,8 @@ def _folded(text: str, part: str) -> str:
     # Lower-casing can leave NFC, and NFC can compose what lower-cases again: until neither does.
     while (folded := unicodedata.normalize("NFC", text.lower())) != text:
         text = folded
+    # Once more: a folded name can be longer, and what is stored must read back.
+    _check_segment(text, part)
     return text
 
 

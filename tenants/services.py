@@ -59,7 +59,7 @@ def grant_role(
         if subject is None and role is Role.MEMBER and known is None:
             subject = user.get_username()
         if subject is not None:
-            _link_subject(tenant, user, Scope.of_subject(subject).name, known)
+            _link_subject(tenant, user, _check_subject(subject), known)
         TenantUserPermission.objects.get_or_create(
             permission=_permission(role), user=user, content_object=tenant
         )
@@ -91,6 +91,14 @@ def _link_subject(tenant: Tenant, user: Any, external_id: str, known: Subject | 
         raise ValidationError(f"The person {external_id} has another login.", pointer="/subject")
     if person.user_id is None:
         Subject.objects.filter(pk=person.pk).update(user=user)
+
+
+def _check_subject(external_id: str) -> str:
+    if external_id == "me":
+        raise ValidationError(
+            "Nobody can be called me: the word stands for the caller.", pointer="/subject"
+        )
+    return Scope.of_subject(external_id, creating=True).name
 
 
 def _permission(role: Role) -> Permission:

@@ -26,7 +26,7 @@ from django.test.utils import setup_databases, teardown_databases
 def database(django_test_environment: None, django_db_blocker: Any) -> Iterator[None]:
     """Create the database once, migrated as its owner, and leave it open to every test."""
     with django_db_blocker.unblock():
-        created = setup_databases(verbosity=0, interactive=False)
+        created = setup_databases(verbosity=0, interactive=False, serialized_aliases=())
         yield
         teardown_databases(created, verbosity=0)
 

@@ -54,6 +54,11 @@ BEGIN
         SELECT array_agg(fresh.key ORDER BY fresh.key COLLATE "C") INTO names
         FROM json_each(to_json(NEW)) AS fresh JOIN json_each(to_json(OLD)) AS stale USING (key)
         WHERE fresh.value::text <> stale.value::text AND fresh.key NOT IN ('revision', 'salt');
+        -- Each tenant has a trail of its own: a row cannot move from one to another.
+        IF 'tenant_id' = ANY (names) THEN
+            RAISE EXCEPTION 'a row of % cannot change its tenant', TG_TABLE_NAME
+                USING ERRCODE = 'insufficient_privilege', HINT = 'Create it there and delete it here.';
+        END IF;
     END IF;
     IF TG_OP = 'DELETE' THEN
         row_json := to_json(OLD);

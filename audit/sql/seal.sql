@@ -44,7 +44,7 @@ BEGIN
     END IF;
     horizon := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
     SELECT min(e.id) INTO undecided FROM consentful_audit_event e
-    WHERE e.cluster = here AND e.transaction >= horizon;
+    WHERE e.tenant_id = tenant AND e.cluster = here AND e.transaction >= horizon;
     FOR event IN
         SELECT e.* FROM consentful_audit_event e
         WHERE e.tenant_id = tenant

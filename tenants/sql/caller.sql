@@ -16,7 +16,8 @@ DECLARE
     codenames text[];
 BEGIN
     IF credential IS NOT NULL THEN
-        SELECT u.{pk} AS pk, u.{username} AS username, t.tenant_id, t.on_behalf_of INTO who
+        SELECT u.{pk} AS pk, u.{username} AS username, t.tenant_id,
+               t.on_behalf_of::text AS on_behalf_of INTO who
         FROM consentful_token t JOIN {users} u ON u.{pk} = t.user_id
         WHERE t.digest = credential AND u.is_active AND t.revoked_at IS NULL
           AND t.expires_at > consentful_now();

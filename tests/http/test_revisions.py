@@ -195,7 +195,9 @@ def test_body_and_header_must_agree(world):
     assert world.alice.read("me", "k").json["value"] == 2
 
 
-@pytest.mark.parametrize("revision", ["", 1, True, [], "x", "A" * 32, "0" * 31, "0" * 33, OLD + "\n"])
+@pytest.mark.parametrize(
+    "revision", ["", 1, True, [], "x", "A" * 32, "0" * 31, "0" * 33, OLD + "\n"]
+)
 def test_malformed_revisions(world, revision):
     world.alice.write("me", "k", 1)
     answer = world.alice.write("me", "k", 2, revision=revision)

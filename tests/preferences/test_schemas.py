@@ -217,6 +217,37 @@ def test_telling_what_is_wrong_is_bounded(schema: Any, value: Any) -> None:
     assert time.perf_counter() - started < 5
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"pattern": "1[01]{2000}[23]"},
+        {"pattern": "(?:1[01]{1,90}){40}[23]"},
+        {"$defs": {"p": {"pattern": "1[01]{500}[23]"}}, "allOf": [{"$ref": "#/$defs/p"}] * 9},
+        {"patternProperties": {f"1[01]{{{i}}}[23]": True for i in range(450, 540)}},
+    ],
+)
+def test_patterns_that_are_linear_but_dear_are_refused(schema: Any) -> None:
+    with pytest.raises(ValidationError):
+        compile_schema(json.dumps(schema))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^[\\p{L}\\p{M} .'-]+$", "^\\p{Lu}\\p{L}*$", "^[^@\\s]+@[^@\\s]+\\.[^@\\s]+$",
+        "^[a-z0-9-]{1,63}(\\.[a-z0-9-]{1,63}){0,9}$", "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+    ],
+)  # fmt: skip
+def test_ordinary_patterns_are_taken(pattern: str) -> None:
+    compile_schema(json.dumps({"properties": {"a": {"pattern": pattern}}}))
+
+
+def test_the_dearest_pattern_allowed_is_quick_on_the_largest_string() -> None:
+    started = time.perf_counter()
+    assert not fits({"pattern": "1[01]{1700}[23]"}, "0110100110010110" * 4000)
+    assert time.perf_counter() - started < 5
+
+
 def test_patterns_are_linear() -> None:
     started = time.perf_counter()
     assert not fits({"pattern": "^(a|a)*(a*)*b$"}, "a" * 60_000)

@@ -108,6 +108,31 @@ def test_length_is_counted_in_canonical_code_points() -> None:
         Scope.parse(f"branch::a/bc::{name}")
 
 
+@pytest.mark.parametrize("text", ["project::{}", "repo::{}/a", "repo::a/{}", "branch::a/{}::b"])
+def test_a_name_that_grows_when_folded_is_measured_folded(text: str) -> None:
+    grown = Scope.parse(text.format("\u0130" * 100))
+    assert Scope.parse(str(grown)) == grown
+    with pytest.raises(InvalidScope, match="200"):
+        Scope.parse(text.format("\u0130" * 101))
+
+
+@pytest.mark.parametrize("text", ["project::a\u0378", "user::\u0378", "branch::a/b::x/\uffff"])
+def test_unassigned_characters_in_scopes_are_refused_on_creation_alone(text: str) -> None:
+    assert str(Scope.parse(text)) == text
+    with pytest.raises(InvalidScope, match="assigned"):
+        Scope.parse(text, creating=True)
+
+
+def test_a_new_subject_holds_no_unassigned_character() -> None:
+    assert Scope.of_subject("a\u0378").subject == "a\u0378"
+    for make in (
+        Scope.of_subject,
+        lambda me, creating: Scope.parse("me", me=me, creating=creating),
+    ):
+        with pytest.raises(InvalidScope, match="assigned"):
+            make("a\u0378", creating=True)
+
+
 def test_me_is_the_callers_subject() -> None:
     assert Scope.parse("me", me="Alice") == Scope("user", "Alice")
     with pytest.raises(PermissionDenied, match="stands for no person"):

@@ -6,8 +6,9 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, close_old_connections
 
-from preferences.jobs import purge_all, seal_all
+from preferences.jobs import purge_all
 from tenants.commands import ServiceCommand
+from tenants.trail import seal_trails
 
 
 class Command(ServiceCommand):
@@ -19,8 +20,10 @@ class Command(ServiceCommand):
 
     def run(self, **options: Any) -> None:
         if not options["loop"]:
-            purged, sealed = purge_all(), seal_all()
+            purged = purge_all()
+            sealed, stuck = seal_trails()
             self.tell(f"Purged {purged} expired records, sealed {sealed} events.")
+            self.warn(stuck)
             return
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -28,9 +31,14 @@ class Command(ServiceCommand):
         while not stop.is_set():
             try:
                 purge_all(most_batches=10)
-                seal_all()
+                self.warn(seal_trails()[1])
             except (DatabaseError, InterfaceError):
                 # The store is away: the next round finds it again.
                 self.tell("Housekeeping waits for the database.")
             close_old_connections()
             stop.wait(options["seconds"])
+
+    def warn(self, stuck: list[str]) -> None:
+        """Name the trails whose chain cannot go on: somebody wrote into them."""
+        for name in stuck:
+            self.tell(f"The trail of {name} cannot be sealed: run verify_audit {name}.")
