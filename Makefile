@@ -1,56 +1,50 @@
-# Everything a person does here, by name. `make` alone lists it.
-
-SHELL := /bin/bash
-VENV := .venv
-PYTHON := $(VENV)/bin/python
-ARGS ?=
+# The recipes of this project: `make` alone lists them.
+# Programs run as modules of .venv/bin/python, since start scripts break in some folders' names.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check docs
+MANAGE := .venv/bin/python manage.py
+RUN := .venv/bin/python -m
+export PYTHON
 
-help: ## list what can be done
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+.PHONY: help
+help:  ## list these recipes
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 20
 
-# Runs each candidate: a version manager's shim may exist and yet fail.
-$(VENV)/bin/python:
-	@for candidate in python3.13 python3.12 python3 python; do \
-	    if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then \
-	        echo "Making $(VENV)/ with $$($$candidate --version)." >&2; \
-	        exec $$candidate -m venv $(VENV); \
-	    fi; \
-	done; \
-	echo "Python 3.12 or newer is needed: install it from your system's packages or with a version manager such as pyenv or uv, then try again." >&2; \
-	exit 1
+.PHONY: environment
+environment:
+	@sh requirements/install.sh dev
 
-$(VENV)/service.stamp: requirements/service.txt | $(VENV)/bin/python
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/service.txt
-	@touch $@
+.PHONY: setup
+setup:  ## build .venv, the database and its tables, so that every command works
+	@sh requirements/install.sh service
+	@$(MANAGE) migrate --verbosity 0
 
-$(VENV)/dev.stamp: requirements/dev.txt | $(VENV)/bin/python
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	@touch $@ $(VENV)/service.stamp
+.PHONY: demo
+demo: setup  ## show the whole life of one preference against the running service
+	@$(MANAGE) demo
 
-setup: $(VENV)/service.stamp ## environment, database and migrations, so that every command works
-	@$(PYTHON) manage.py migrate --verbosity 0
-	@echo "Ready: .venv/bin/python manage.py help" >&2
+.PHONY: serve
+serve: setup  ## serve the API and the admin on HOST and PORT (127.0.0.1, 8000)
+	@exec $(MANAGE) serve
 
-demo: $(VENV)/service.stamp ## the whole life of one preference against the running service
-	@$(PYTHON) manage.py demo
+.PHONY: test
+test: environment  ## run the tests; ARGS="-k name" picks some
+	@$(RUN) pytest $(ARGS)
 
-serve: setup ## the API, the admin and housekeeping on HOST and PORT
-	@exec $(PYTHON) manage.py serve
+.PHONY: check
+check: environment  ## formatting, lint, types, layers, migrations and deployment checks
+	$(RUN) ruff format --check .
+	$(RUN) ruff check .
+	$(RUN) mypy .
+	.venv/bin/python -c "from importlinter.cli import lint_imports_command as lint; lint()" --no-logo
+	$(MANAGE) makemigrations --check --dry-run
+	SECRET_KEY="$$(.venv/bin/python -c 'import secrets; print(secrets.token_urlsafe(64))')" \
+		ALLOWED_HOSTS=consentful.example $(MANAGE) check --deploy --fail-level WARNING
 
-test: $(VENV)/dev.stamp ## all tests; ARGS= goes to pytest
-	$(PYTHON) -m pytest $(ARGS)
+.PHONY: docs
+docs: environment  ## build the manual into docs/_build/html
+	$(RUN) sphinx -q -W --keep-going -b html docs docs/_build/html
 
-check: $(VENV)/dev.stamp ## format, lint, types, the order of the apps, migrations, deployment
-	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/ruff check .
-	$(VENV)/bin/mypy .
-	$(VENV)/bin/lint-imports
-	$(PYTHON) manage.py makemigrations --check --dry-run
-	SECRET_KEY=$$($(PYTHON) -c 'import secrets; print(secrets.token_urlsafe(64))') \
-	    ALLOWED_HOSTS=consentful.example $(PYTHON) manage.py check --deploy --fail-level WARNING
-
-docs: $(VENV)/dev.stamp ## the manual, into docs/_build/
-	$(VENV)/bin/sphinx-build -W --keep-going -q -b html docs docs/_build
+.PHONY: requirements
+requirements: environment  ## pin the newest requirements again
+	$(RUN) nox -s requirements

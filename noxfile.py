@@ -1,71 +1,124 @@
-"""The second corner of what is supported: Django's LTS on the oldest PostgreSQL."""
+"""
+The other ends of what is supported, beside the newest that `make test` runs on.
 
+`python -m nox -s oldest` runs the suite on the oldest Python, Django and PostgreSQL;
+`python -m nox -s requirements` pins the requirements again.
+"""
+
+import contextlib
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import nox
 
-POSTGRESQL_15 = Path("/usr/lib/postgresql/15/bin")
+OLDEST_PYTHON = "3.12"
+#: Where Debian and Ubuntu keep the binaries; POSTGRESQL_BIN names another folder.
+POSTGRESQL_15 = "/usr/lib/postgresql/15/bin"
+POSTGRESQL_BIN = Path(os.environ.get("POSTGRESQL_BIN", POSTGRESQL_15))
+
+COMPILE = (
+    "pip-compile",
+    "--quiet",
+    "--upgrade",
+    "--generate-hashes",
+    "--allow-unsafe",
+    "--strip-extras",
+    # The files name versions, never where this machine gets them from.
+    "--no-header",
+    "--no-emit-index-url",
+    "--no-emit-find-links",
+    "--no-emit-trusted-host",
+    "--no-emit-options",
+)
+
+nox.options.sessions = ["oldest"]
+nox.options.error_on_missing_interpreters = True
 
 
-@contextmanager
-def throw_away_cluster() -> Iterator[str]:
-    """Run PostgreSQL 15 in a folder of its own, with the two logins; never as root."""
-    folder = Path(tempfile.mkdtemp(prefix="consentful-lts-"))
-    prefix: list[str] = []
-    if os.getuid() == 0:
-        shutil.chown(folder, "postgres", "postgres")
-        prefix = ["runuser", "-u", "postgres", "--"]
-
-    def run(*command: str) -> None:
-        subprocess.run([*prefix, *command], check=True, cwd=folder, stdout=subprocess.DEVNULL)
-
-    data, log = folder / "data", folder / "log"
-    run(
-        f"{POSTGRESQL_15}/initdb",
-        "-D",
-        f"{data}",
-        "-A",
-        "trust",
-        "-E",
-        "UTF8",
-        "--locale=C.UTF-8",
-        "-U",
-        "postgres",
-    )
-    try:
-        options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off"
-        run(
-            f"{POSTGRESQL_15}/pg_ctl", "-D", f"{data}", "-l", f"{log}", "-o", options, "-w", "start"
-        )
-        for statement in (
-            "CREATE ROLE consentful_owner LOGIN CREATEDB",
-            "CREATE ROLE consentful LOGIN",
-            "CREATE DATABASE consentful OWNER consentful_owner",
-        ):
-            run(f"{POSTGRESQL_15}/psql", "-q", "-h", f"{folder}", "-U", "postgres", "-c", statement)
-        yield str(folder)
-    finally:
-        run(f"{POSTGRESQL_15}/pg_ctl", "-D", f"{data}", "-m", "fast", "-w", "stop")
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@nox.session(python="3.12")
-def lts(session: nox.Session) -> None:
-    """Run the suite with Django 5.2 LTS on PostgreSQL 15."""
-    session.install("--quiet", "--require-hashes", "-r", "requirements/dev.txt")
-    session.install("--quiet", "django>=5.2,<5.3")
-    with throw_away_cluster() as host:
+@nox.session(python=OLDEST_PYTHON)
+def oldest(session: nox.Session) -> None:
+    """Run the tests on Django's long-term release and PostgreSQL 15."""
+    install = ("--quiet", "--require-hashes", "--no-deps", "-r")
+    session.install(*install, "requirements/dev.txt")
+    session.install(*install, "requirements/django52.txt")
+    with throw_away_server() as environment:
         session.run(
-            "python", "-m", "pytest", "--ignore", "tests/config", *session.posargs,
-            env={
-                "DATABASE_URL": f"postgresql:///consentful?host={host}&user=consentful",
-                "DATABASE_OWNER_URL": f"postgresql:///consentful?host={host}&user=consentful_owner",
-                "TEST_SUPERUSER_URL": f"postgresql:///consentful?host={host}&user=postgres",
-            },
-        )  # fmt: skip
+            "python",
+            "-c",
+            "import django, psycopg, sys; print('Python', sys.version.split()[0], '| Django',"
+            " django.__version__, '| PostgreSQL', psycopg.connect(sys.argv[1]).info.server_version)",
+            environment["TEST_SUPERUSER_URL"],
+        )
+        session.run("python", "-m", "pytest", *session.posargs, env=environment)
+
+
+@nox.session(python=OLDEST_PYTHON)
+def requirements(session: nox.Session) -> None:
+    """Pin the newest versions, on the oldest Python: what it needs, later ones take too."""
+    session.install("pip-tools", "dependency-groups")
+    for group in ("service", "dev"):
+        listed = session.run("python", "-m", "dependency_groups", group, silent=True)
+        Path(f"requirements/{group}.in").write_text(str(listed))
+    sources = {
+        "service": ("pyproject.toml", "requirements/service.in"),
+        "dev": ("-c", "requirements/service.txt", "pyproject.toml", "requirements/dev.in"),
+        "django52": ("requirements/django52.in",),
+    }
+    for name, source in sources.items():
+        session.run(*COMPILE, "-o", f"requirements/{name}.txt", *source)
+
+
+@contextlib.contextmanager
+def throw_away_server() -> Iterator[dict[str, str]]:
+    """Yield the environment that leads to a new server, which is gone afterwards."""
+    if not (POSTGRESQL_BIN / "initdb").exists():
+        raise SystemExit(
+            f"There is no PostgreSQL in {POSTGRESQL_BIN}: install postgresql-15, or set"
+            " POSTGRESQL_BIN."
+        )
+    place = Path(tempfile.mkdtemp(prefix="consentful-postgresql-"))
+    if os.geteuid() == 0:
+        shutil.chown(place, "postgres", "postgres")
+    data = shlex.quote(str(place / "data"))
+    options = shlex.quote(f"-c listen_addresses= -c unix_socket_directories={place} -c fsync=off")
+    try:
+        run_as_server(f"initdb -D {data} -U postgres --auth=trust -E UTF8 --locale=C.UTF-8")
+        run_as_server(f"pg_ctl -D {data} -l {data}/log -w -o {options} start")
+        try:
+            login = f"psql -h {shlex.quote(str(place))} -U postgres -v ON_ERROR_STOP=1 -q"
+            sql = Path("config/postgresql/logins.sql").read_text("utf-8")
+            run_as_server(login, sql + "ALTER ROLE consentful_owner CREATEDB;")
+            run_as_server(
+                login,
+                "CREATE DATABASE consentful OWNER consentful_owner"
+                " ENCODING 'UTF8' TEMPLATE template0;",
+            )
+            yield {
+                "DATABASE_URL": f"postgresql://consentful@/consentful?host={place}",
+                "DATABASE_OWNER_URL": f"postgresql://consentful_owner@/consentful?host={place}",
+                "TEST_SUPERUSER_URL": f"postgresql://postgres@/postgres?host={place}",
+            }
+        finally:
+            run_as_server(f"pg_ctl -D {data} -m immediate -w stop")
+    finally:
+        shutil.rmtree(place)
+
+
+def run_as_server(command: str, text: str = "") -> None:
+    """Run a line as the account that PostgreSQL's package made, where this one is root."""
+    line = ["/bin/sh", "-c", f'PATH="{POSTGRESQL_BIN}:$PATH" {command}']
+    if os.geteuid() == 0:
+        line = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *line]
+    # The server keeps its output open, so what it writes goes to a file, never to a pipe.
+    with tempfile.TemporaryFile("w+") as output:
+        finished = subprocess.run(
+            line, input=text, text=True, stdout=output, stderr=subprocess.STDOUT, cwd="/"
+        )
+        if finished.returncode != 0:
+            output.seek(0)
+            raise SystemExit(f"{command} failed:\n{output.read()}")

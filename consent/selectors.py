@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from consent.exceptions import UnknownPurpose
 from consent.models import ConsentEntry, Purpose
 from tenants.callers import Caller
+from tenants.exceptions import NotFound
 from tenants.times import format_time
 from tenants.units import store
 
@@ -42,13 +42,13 @@ def get_purpose(*, tenant_id: int, slug: str) -> Purpose:
     Return a purpose by its slug, retired ones too. Inside a unit of work.
 
     Raises:
-        UnknownPurpose: there is none.
+        NotFound: there is none.
     """
     # No slug holds NUL, which the database would refuse with an error of its own.
     is_possible = "\x00" not in slug
     purpose = is_possible and Purpose.objects.filter(tenant_id=tenant_id, slug=slug).first()
     if not purpose:
-        raise UnknownPurpose
+        raise NotFound("There is no such purpose in this tenant.")
     return purpose
 
 

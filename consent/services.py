@@ -55,7 +55,7 @@ def decide(
 
     Raises:
         PermissionDenied: an agent, or a member for somebody else.
-        UnknownPurpose: there is no such purpose.
+        NotFound: there is no such purpose.
         ValidationError: the purpose does not rest on consent or is retired, the version or locale
             is unknown, the deadline has passed, or an operator gave no evidence.
         StaleRevision: the version is older than required, or `entry` is not the newest.
@@ -109,7 +109,7 @@ def grant_purposes(*, user_id: Any, tenant_id: int, slugs: Sequence[str], actor:
     Let an agent serve purposes, in addition to those it serves.
 
     Raises:
-        UnknownPurpose: one of them does not exist; none is granted then.
+        NotFound: one of them does not exist; none is granted then.
     """
     with unit_of_work(tenant_id=tenant_id, actor=actor):
         permission = Permission.objects.get(

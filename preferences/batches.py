@@ -170,7 +170,7 @@ def run_batch(
 def _record_denials(caller: Caller, operations: Sequence[Operation]) -> None:
     """Leave one event for each operation that was refused for itself."""
     for operation in operations:
-        if operation.refusal is not None and operation.is_forbidden:
+        if isinstance(operation.refusal, Forbidden):
             scope = operation.scope
             operation.refusal.about.setdefault("scope", str(scope) if scope else None)
             operation.refusal.about.setdefault("key", operation.key or None)

@@ -1,112 +1,178 @@
 """
-One database for the whole run, and the real server on it.
+The database of a test run, and the service over it.
 
-Tests commit, each in a tenant of its own: the trail refuses TRUNCATE, and what matters here
-(locks, commits, row-level security) does not show inside a transaction that is rolled back.
+Tests commit: what the trail holds cannot be taken back, and guarantees show only between real
+transactions. So the database is made once, is open to every test, and is never emptied; each
+test works in a tenant of its own.
 """
 
-import http.client
+import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import httpx
 import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection
-from django.test.utils import setup_databases, teardown_databases
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+
+from config.embedded import SUPERUSER
+
+ROOT = Path(__file__).resolve().parent.parent
+
+#: Seconds that a service may take to start; a machine may be busy.
+PATIENCE = 60.0
 
 
 @pytest.fixture(scope="session", autouse=True)
-def database(django_test_environment: None, django_db_blocker: Any) -> Iterator[None]:
-    """Create the database once, migrated as its owner, and leave it open to every test."""
+def database(
+    django_db_setup: None, django_db_blocker: Any, request: pytest.FixtureRequest
+) -> Iterator[str]:
+    """The name of the run's database: made once, open to every test, dropped at the end."""
+    name = settings.DATABASES["default"]["NAME"]
     with django_db_blocker.unblock():
-        created = setup_databases(verbosity=0, interactive=False, serialized_aliases=())
-        yield
-        teardown_databases(created, verbosity=0)
+        drop_databases_of_dead_runs()
+        with connect("owner") as owner:
+            # Commits are real, but need not survive the machine.
+            owner.execute(
+                sql.SQL("ALTER DATABASE {} SET synchronous_commit = off").format(
+                    sql.Identifier(name)
+                )
+            )
+        connection.close()
+        yield name
+        connection.close()
+        with contextlib.suppress(LookupError), connect("superuser") as superuser:
+            # Threads of tests may have left connections, which would keep it from being dropped.
+            superuser.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = %s AND pid <> pg_backend_pid()",
+                [name],
+            )
 
 
 @pytest.fixture
-def as_owner() -> Callable[[str], None]:
-    """Execute a statement as the owner of the tables."""
-
-    def execute(statement: str) -> None:
-        with connection.as_owner(), connection.cursor() as cursor:
-            cursor.execute(statement)
-
-    return execute
+def owner_connection(database: str) -> Iterator[psycopg.Connection]:
+    """A connection of the login that owns the tables, beside Django's; commits by itself."""
+    with connect("owner") as owner:
+        yield owner
 
 
 @pytest.fixture
-def superuser() -> Iterator[psycopg.Connection[Any]]:
-    """A connection above all rules, as an attacker of the database would have it."""
-    name = connection.settings_dict["NAME"]
-    url = os.environ.get("TEST_SUPERUSER_URL")
-    if url:
-        opened = psycopg.connect(url, dbname=name, autocommit=True)
-    else:
-        connection.ensure_connection()
-        opened = psycopg.connect(
-            host=connection.connection.info.host, user="postgres", dbname=name, autocommit=True
+def superuser(database: str) -> Iterator[psycopg.Connection]:
+    """A connection that may do anything, beside Django's; commits by itself."""
+    try:
+        connected = connect("superuser")
+    except LookupError as missing:
+        pytest.skip(str(missing))
+    with connected:
+        yield connected
+
+
+def connect(login: str) -> psycopg.Connection:
+    """
+    Return a connection to the run's database as "runtime", "owner" or "superuser".
+
+    Raises:
+        LookupError: nothing names a superuser.
+    """
+    with connection.as_owner("tests") if login == "owner" else contextlib.nullcontext():
+        parameters = connection.get_connection_params()
+    for name in ("context", "cursor_factory", "client_encoding", "prepare_threshold"):
+        parameters.pop(name)
+    if login == "superuser":
+        if "embedded" in connection.settings_dict["OPTIONS"]:
+            parameters["user"] = SUPERUSER
+        elif os.environ.get("TEST_SUPERUSER_URL"):
+            url = conninfo_to_dict(os.environ["TEST_SUPERUSER_URL"])
+            parameters = url | {"dbname": parameters["dbname"]}
+        else:
+            raise LookupError("TEST_SUPERUSER_URL names no superuser.")
+    return psycopg.connect(**parameters, autocommit=True)
+
+
+def drop_databases_of_dead_runs() -> None:
+    """Drop what runs left behind that were killed."""
+    prefix = settings.TEST_DATABASE_PREFIX
+    with connection._nodb_cursor() as cursor:
+        cursor.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [prefix])
+        for (name,) in cursor.fetchall():
+            number = name.removeprefix(prefix)
+            if number.isdigit() and not is_running(int(number)):
+                # Another run may be doing the same.
+                with contextlib.suppress(Exception):
+                    cursor.execute(f'DROP DATABASE IF EXISTS "{name}"')
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def find_free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def run_service(*arguments: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Yield the base URL and the process of a service that runs until the block ends."""
+    port = find_free_port()
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "serve", *arguments],
+            cwd=ROOT,
+            env=os.environ | {"HOST": "127.0.0.1", "PORT": str(port)} | environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            process_group=0,
         )
-    with opened:
-        yield opened
+        url = f"http://127.0.0.1:{port}"
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while not answers(f"{url}/healthz"):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    output.seek(0)
+                    pytest.fail(f"The service does not start:\n{output.read().decode()}")
+                time.sleep(0.05)
+            yield url, process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+            process.wait(PATIENCE)
 
 
-@pytest.fixture
-def clock(superuser: psycopg.Connection[Any]) -> Iterator[Callable[[str], None]]:
-    """Freeze the service's clock at an SQL expression; it runs again after the test."""
-    original = superuser.execute(
-        "SELECT pg_get_functiondef('consentful_now()'::regprocedure)"
-    ).fetchone()
-    assert original is not None
-
-    def freeze(expression: str) -> None:
-        superuser.execute(
-            "CREATE OR REPLACE FUNCTION consentful_now() RETURNS timestamptz"
-            f" LANGUAGE sql VOLATILE AS $$ SELECT ({expression})::timestamptz $$"
-        )
-
-    yield freeze
-    superuser.execute(original[0])
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 @pytest.fixture(scope="session")
-def server(database: None) -> Iterator[str]:
-    """The standalone service, as `manage.py serve` runs it, on the database of the tests."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "serve"],
-        cwd=settings.BASE_DIR,
-        env={
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "tests.settings",
-            "TEST_DATABASE": connection.settings_dict["NAME"],
-            "PORT": str(port),
-        },
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        deadline = time.monotonic() + 30
-        while True:
-            if process.poll() is not None or time.monotonic() > deadline:
-                process.kill()
-                raise RuntimeError(f"The server did not start: {process.communicate()[1]}")
-            with suppress(OSError):
-                probe_connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-                probe_connection.request("GET", "/readyz")
-                if probe_connection.getresponse().status == 200:
-                    break
-            time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)
+def server(database: str) -> Iterator[str]:
+    """The base URL of the real service over the run's database, without housekeeping."""
+    with run_service(
+        "--no-housekeeping",
+        DJANGO_SETTINGS_MODULE="tests.settings",
+        TEST_DATABASE=database,
+        WEB_CONCURRENCY="1",
+    ) as (url, _):
+        yield url

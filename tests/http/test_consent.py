@@ -253,6 +253,46 @@ def test_operators_need_evidence(world):
     assert world.owner.decide("alice", "support", "withdrawn", evidence="call").status == 200
 
 
+def test_order_of_refusals_of_a_decision(world):
+    first = world.alice.give("me", "support").json["entry"]
+    world.alice.give("me", "support")
+    # 400 comes before 404, and both before 409.
+    assert world.operator.give("alice", "nothing").status == 400
+    assert world.alice.decide("me", "nothing", "given").status == 400
+    for members in (
+        {"version": 9}, {"version": 1, "locale": "fr"},
+        {"version": 1, "expires_at": "2020-01-01T00:00:00Z"},
+    ):  # fmt: skip
+        answer = world.alice.decide("me", "support", "given", entry=first, **members)
+        assert answer.outcome == (400, "validation_error"), members
+
+
+def test_C106_the_fence_comes_first(world):
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    world.alice.give("me", "support")
+    world.alice.write("me", "tone", 1)
+    for send in (
+        partial(world.alice.withdraw, "me", "support"),
+        partial(world.alice.give, "me", "support"),
+        partial(world.alice.write, "me", "k", 1, headers={"Idempotency-Key": "x"}),
+        partial(world.alice.batch, put("me", "a"), delete("me", "tone")),
+    ):
+        with CaptureQueriesContext(connection) as queries:
+            assert send().status in (200, 201)
+        asked = [one["sql"] for one in queries if one["sql"].startswith(("SELECT", "INSERT", "DEL"))]
+        asked = [one for one in asked if "consentful_caller" not in one]
+        assert "consentful_enter" in asked[0], asked[:3]
+    # A single write is one call of one function, which takes the fence before it reads.
+    world.alice.write("me", "k", 2, query={"mode": "upsert"})
+    with CaptureQueriesContext(connection) as queries:
+        assert world.alice.write("me", "k", 3, query={"mode": "upsert"}).status == 200
+    asked = [one["sql"] for one in queries if "consentful_caller" not in one["sql"]]
+    assert len(asked) == 1
+    assert "consentful_preference_put" in asked[0]
+
+
 def test_who_may_decide(world):
     for who, subject in (
         (world.agent, "alice"), (world.bound, "me"), (world.bob, "alice"), (world.auditor, "alice"),

@@ -7,7 +7,7 @@ import sys
 from typing import Any, ClassVar
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 from granian.constants import HTTPModes, Interfaces
 from granian.log import LogLevels
@@ -42,6 +42,13 @@ class Command(BaseCommand):
     # Run below, with the checks of the database, once it is known to be complete.
     requires_system_checks: ClassVar[list[str]] = []
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--no-housekeeping",
+            action="store_true",
+            help="leave `housekeep` to cron, or to another process",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         # Until the server listens to signals itself: leave through the usual way out, which
         # stops the embedded database.
@@ -66,7 +73,8 @@ class Command(BaseCommand):
         def started() -> None:
             # A closed terminal would otherwise mean "restart the workers".
             signal.signal(signal.SIGHUP, server.signal_handler_interrupt)
-            housekeeper.start()
+            if not options["no_housekeeping"]:
+                housekeeper.start()
             self.announce()
 
         try:

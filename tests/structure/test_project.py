@@ -1,0 +1,52 @@
+"""What keeps the tree in shape: layers, migrations, error codes, settings, documentation."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from django.core.management import call_command
+
+from tenants.exceptions import ServiceError, all_errors
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_apps_import_only_what_stands_below_them() -> None:
+    command = Path(sys.executable).with_name("lint-imports")
+    ran = subprocess.run([command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_models_have_their_migrations() -> None:
+    call_command("makemigrations", check=True, dry_run=True, verbosity=0)
+
+
+def test_error_codes_are_unique_titled_and_documented() -> None:
+    documented = (ROOT / "docs/reference/errors.md").read_text("utf-8")
+    codes = [error.code for error in all_errors()]
+    assert len(codes) == len(set(codes))
+    for error in all_errors():
+        assert error.title != ServiceError.title or error.status == 403, error
+        assert error().detail.endswith("."), error
+        assert re.search(rf"\b{error.code}\b", documented), error.code
+
+
+def test_the_tree_of_errors_names_every_one() -> None:
+    drawn = (ROOT / "tenants/exceptions.py").read_text("utf-8").split('"""')[1]
+    for error in all_errors():
+        assert error.__name__ in drawn
+
+
+def test_settings_are_documented() -> None:
+    documented = (ROOT / "docs/reference/settings.md").read_text("utf-8")
+    for conf in ROOT.glob("*/conf.py"):
+        for name in re.findall(r"CONSENTFUL_\w+", conf.read_text("utf-8")):
+            assert name in documented, name
+
+
+def test_no_admin_edits_in_lists() -> None:
+    """C073: rows of an editable list are matched by position, and half a page can be saved."""
+    from django.contrib import admin
+
+    assert not [page for page in admin.site._registry.values() if page.list_editable]
