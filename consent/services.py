@@ -64,6 +64,13 @@ def decide(
     is_own = caller.stands_for(subject) and not caller.is_agent
     if not is_own and not caller.is_steward:
         raise PermissionDenied("Only the person, or an operator with evidence, decides on consent.")
+    # What is malformed whatever stands there comes before 404, and all of it before 409.
+    if not is_own and not evidence:
+        raise ValidationError("Say how you know of this decision.", pointer="/evidence")
+    if decision == Decision.GIVEN and version is None:
+        raise ValidationError(
+            "Giving consent names the notice version that was shown.", pointer="/version"
+        )
     with unit_of_work(
         tenant_id=caller.tenant_id, actor=caller.actor, subjects=[subject], exclusive=True
     ):
@@ -74,19 +81,18 @@ def decide(
             raise ValidationError(
                 f"The purpose {purpose} does not rest on consent.", pointer="/purpose"
             )
-        if not is_own and not evidence:
-            raise ValidationError("Say how you know of this decision.", pointer="/evidence")
         before = _state(caller.tenant_id, subject, purpose)
+        notice = None
+        if decision == Decision.GIVEN and version is not None:
+            notice = _shown_notice(found, version, locale)
+            _check_deadline(expires_at)
         if entry is not None and entry != before.entry:
             raise StaleRevision(
                 "The person decided anew since you looked.",
                 facts={"current": {"version": before.version, "entry": before.entry}},
             )
-        notice = None
-        if decision == Decision.GIVEN:
-            notice = _shown_notice(found, version, locale, before)
-            if found.retired_at is not None:
-                raise ValidationError(f"The purpose {purpose} is retired.", pointer="/purpose")
+        if notice is not None:
+            _check_current(found, notice, before)
         elif before.status in ("refused", "withdrawn"):
             if once is not None:
                 once.keep_answer(before.as_json(), subject=subject)
@@ -164,22 +170,12 @@ def publish_notice(
         return notice
 
 
-def _shown_notice(
-    purpose: Purpose, version: int | None, locale: str | None, before: State
-) -> Notice:
-    if version is None:
-        raise ValidationError(
-            "Giving consent names the notice version that was shown.", pointer="/version"
-        )
+def _shown_notice(purpose: Purpose, version: int, locale: str | None) -> Notice:
+    if purpose.retired_at is not None:
+        raise ValidationError(f"The purpose {purpose.slug} is retired.", pointer="/purpose")
     notices = list(purpose.notices.filter(version=version).order_by("pk"))
-    newest = purpose.notices.aggregate(newest=Max("version"))["newest"]
     if not notices:
         raise ValidationError(f"There is no notice {version} of this purpose.", pointer="/version")
-    if version < purpose.required_version:
-        raise StaleRevision(
-            f"The notice changed: show version {newest} and ask again.",
-            facts={"current": {"version": newest, "entry": before.entry}},
-        )
     if locale is None:
         return notices[0]
     for notice in notices:
@@ -190,22 +186,36 @@ def _shown_notice(
     )
 
 
+def _check_current(purpose: Purpose, notice: Notice, before: State) -> None:
+    if notice.version < purpose.required_version:
+        newest = purpose.notices.aggregate(newest=Max("version"))["newest"]
+        raise StaleRevision(
+            f"The notice changed: show version {newest} and ask again.",
+            facts={"current": {"version": newest, "entry": before.entry}},
+        )
+
+
+def _check_deadline(expires_at: datetime | None) -> None:
+    with store().cursor() as cursor:
+        cursor.execute(
+            "SELECT coalesce(%s::timestamptz > consentful_now(), true)"
+            " AND coalesce(%s::timestamptz < '9999-12-31 00:00:00+00', true)",
+            [expires_at, expires_at],
+        )
+        (is_ahead,) = cursor.fetchone()
+    if not is_ahead:
+        raise ValidationError(
+            "The deadline must lie in the future, before the year 9999.", pointer="/expires_at"
+        )
+
+
 def _append(
     caller: Caller, subject: str, purpose: Purpose, decision: Decision, *, notice: Notice | None,
     expires_at: datetime | None, method: str, evidence: str | None,
 ) -> None:  # fmt: skip
     with store().cursor() as cursor:
-        cursor.execute(
-            "SELECT consentful_ensure_subject(%s, %s),"
-            " coalesce(%s::timestamptz > consentful_now(), true)"
-            " AND coalesce(%s::timestamptz < '9999-12-31 00:00:00+00', true)",
-            [caller.tenant_id, subject, expires_at, expires_at],
-        )
-        subject_id, is_ahead = cursor.fetchone()
-    if not is_ahead:
-        raise ValidationError(
-            "The deadline must lie in the future, before the year 9999.", pointer="/expires_at"
-        )
+        cursor.execute("SELECT consentful_ensure_subject(%s, %s)", [caller.tenant_id, subject])
+        (subject_id,) = cursor.fetchone()
     ConsentEntry.objects.create(
         tenant_id=caller.tenant_id, subject_id=subject_id, purpose=purpose, decision=decision,
         version=notice.version if notice else None, locale=notice.locale if notice else None,

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.test.utils import setup_databases, teardown_databases
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
@@ -32,6 +33,19 @@ ROOT = Path(__file__).resolve().parent.parent
 
 #: Seconds that a service may take to start; a machine may be busy.
 PATIENCE = 60.0
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_test_environment: None, django_db_blocker: Any) -> Iterator[None]:
+    """
+    Make the database whichever tests were selected, migrated as its owner.
+
+    Not read into memory for a later reset: rows cannot be read without a tenant, nor taken back.
+    """
+    with django_db_blocker.unblock():
+        made = setup_databases(verbosity=0, interactive=False, serialized_aliases=())
+        yield
+        teardown_databases(made, verbosity=0)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -66,6 +80,17 @@ def owner_connection(database: str) -> Iterator[psycopg.Connection]:
     """A connection of the login that owns the tables, beside Django's; commits by itself."""
     with connect("owner") as owner:
         yield owner
+
+
+@pytest.fixture
+def as_owner() -> Callable[[str], None]:
+    """Execute a statement as the owner of the tables."""
+
+    def execute(statement: str) -> None:
+        with connection.as_owner(), connection.cursor() as cursor:
+            cursor.execute(statement)
+
+    return execute
 
 
 @pytest.fixture
@@ -131,7 +156,9 @@ def find_free_port() -> int:
 
 
 @contextlib.contextmanager
-def run_service(*arguments: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def run_service(
+    *arguments: str, **environment: str
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Yield the base URL and the process of a service that runs until the block ends."""
     port = find_free_port()
     with tempfile.TemporaryFile() as output:

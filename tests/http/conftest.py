@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from tests.factories import Persona, events_of, make_persona, make_tenant
 from tests.http.client import API
@@ -59,19 +60,39 @@ def make_world() -> Callable[..., World]:
 class Clock:
     """The database's clock, standing still where a test puts it."""
 
-    def __init__(self, freeze: Callable[[str], None]) -> None:
-        self.freeze = freeze
+    def __init__(self) -> None:
         self.set(datetime.now(UTC).replace(microsecond=0))
 
     def set(self, moment: datetime) -> None:
         self.now = moment
-        self.freeze(f"'{moment.isoformat()}'")
+        replace_clock(f"'{moment.isoformat()}'::timestamptz")
 
     def move(self, seconds: float) -> None:
         self.set(self.now + timedelta(seconds=seconds))
 
 
+def replace_clock(expression: str) -> None:
+    execute_as_owner(
+        "CREATE OR REPLACE FUNCTION consentful_now() RETURNS timestamptz"
+        f" LANGUAGE sql VOLATILE PARALLEL SAFE AS $$ SELECT {expression} $$"
+    )
+
+
+def execute_as_owner(statement: str) -> None:
+    with connection.as_owner(), connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
 @pytest.fixture
-def frozen(world: World, clock: Callable[[str], None]) -> Clock:
-    """A clock that stands still from now on."""
-    return Clock(clock)
+def owner_does() -> Callable[[str], None]:
+    """Execute a statement as the owner of the tables."""
+    return execute_as_owner
+
+
+@pytest.fixture
+def frozen(world: World) -> Iterator[Clock]:
+    """A clock that stands still from now on, and runs again after the test."""
+    try:
+        yield Clock()
+    finally:
+        replace_clock("clock_timestamp()")

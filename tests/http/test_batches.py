@@ -43,7 +43,12 @@ def test_atomic_batch_is_all_or_nothing(world):
         )  # fmt: skip
     assert answer.outcome == (409, "stale_revision")
     assert statuses(answer) == [424, 424, 409, 404]
-    assert codes(answer) == ["failed_dependency", "failed_dependency", "stale_revision", "not_found"]
+    assert codes(answer) == [
+        "failed_dependency",
+        "failed_dependency",
+        "stale_revision",
+        "not_found",
+    ]
     assert world.alice.listing().keys == []
 
 

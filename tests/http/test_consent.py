@@ -281,7 +281,9 @@ def test_C106_the_fence_comes_first(world):
     ):
         with CaptureQueriesContext(connection) as queries:
             assert send().status in (200, 201)
-        asked = [one["sql"] for one in queries if one["sql"].startswith(("SELECT", "INSERT", "DEL"))]
+        asked = [
+            one["sql"] for one in queries if one["sql"].startswith(("SELECT", "INSERT", "DEL"))
+        ]
         asked = [one for one in asked if "consentful_caller" not in one]
         assert "consentful_enter" in asked[0], asked[:3]
     # A single write is one call of one function, which takes the fence before it reads.

@@ -284,15 +284,15 @@ def test_C055_no_event_of_what_was_undone(world):
     assert world.alice.read("me", "a").status == 404
 
 
-def test_C055_no_change_without_its_event(world, as_owner):
+def test_C055_no_change_without_its_event(world, owner_does):
     world.alice.write("me", "k", 1)
     world.alice.give("me", "support")
     name = f"break_{world.tenant.pk}"
-    as_owner(
+    owner_does(
         f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS"
         " $$ BEGIN RAISE EXCEPTION 'canary'; END $$"
     )
-    as_owner(
+    owner_does(
         f"CREATE TRIGGER {name} BEFORE INSERT ON consentful_audit_event FOR EACH ROW"
         f" WHEN (NEW.tenant_id = {world.tenant.pk}) EXECUTE FUNCTION {name}()"
     )
@@ -307,12 +307,14 @@ def test_C055_no_change_without_its_event(world, as_owner):
             world.alice.read("me", "banner"),
         ]
     finally:
-        as_owner(f"DROP FUNCTION {name}() CASCADE")
+        owner_does(f"DROP FUNCTION {name}() CASCADE")
     for answer in answers:
         assert answer.outcome == (503, "store_unavailable")
         assert answer.headers["Retry-After"]
         assert b"canary" not in answer.content
-    assert [(one["key"], one["value"]) for one in world.alice.listing().json["results"]] == [("k", 1)]
+    assert [(one["key"], one["value"]) for one in world.alice.listing().json["results"]] == [
+        ("k", 1)
+    ]
     assert world.alice.status_of("me", "support") == "given"
 
 
