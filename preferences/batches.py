@@ -205,9 +205,7 @@ def _read(index: int, raw: Any, caller: Caller) -> Operation:
 
 
 def _check_reason(caller: Caller, subject: str | None) -> None:
-    if subject is None or caller.stands_for(subject) or not caller.is_steward:
-        return
-    if caller.reason is None:
+    if caller.discloses(subject) and caller.reason is None:
         raise ValidationError(
             "Say why: ?reason= is required for another person's data.", pointer="/query/reason"
         )

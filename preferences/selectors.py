@@ -116,8 +116,8 @@ def list_preferences(
     """
     Return live records in the order of creation, and the purposes that the gate withholds.
 
-    Inside a unit of work. Records are read before the gate is asked, so that nothing is shown
-    whose consent ended meanwhile.
+    Inside a unit of work that fences the persons of `scopes`: several statements decide, and a
+    withdrawal must not be answered between them.
 
     Args:
         scopes: exact scopes; `with_shared` adds every shared one.
@@ -162,22 +162,8 @@ def list_preferences(
             [*filters, after, [one for one, _ in open_pairs], [one for _, one in open_pairs], most],
         )
         rows = cursor.fetchall()
-        # Asked again after the rows were read: a withdrawal in between leaves its rows out.
-        late = {
-            (scope, one): Withheld(slug, code)
-            for scope, one, slug in personal
-            if (scope, one) not in refused
-            and (code := find_refusal(
-                caller=caller, subject=scope.removeprefix("user::"), purpose_id=one
-            ))
-        }  # fmt: skip
-    closed = {(scope, entry.purpose) for (scope, _), entry in late.items()}
-    records = [
-        record
-        for *row, slug in rows
-        if (record := Record.from_row(row, slug)) and (record.scope, slug) not in closed
-    ]
-    withheld = sorted({(one.purpose, one.reason) for one in [*refused.values(), *late.values()]})
+    records = [record for *row, slug in rows if (record := Record.from_row(row, slug))]
+    withheld = sorted({(one.purpose, one.reason) for one in refused.values()})
     return records, [Withheld(*pair) for pair in withheld]
 
 
@@ -211,7 +197,7 @@ def find_effective(
     """
     Return what applies over `scopes` in the caller's order, then the definitions' defaults.
 
-    Inside a unit of work. Scopes out of the caller's reach are left out by whoever calls.
+    Inside a unit of work that fences their persons. Scopes out of the caller's reach are left out by whoever calls.
 
     Args:
         keys: only these; None for every key found there and every default of those kinds.

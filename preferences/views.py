@@ -1,7 +1,9 @@
 """Preferences and definitions over HTTP."""
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpResponse
@@ -29,7 +31,7 @@ from tenants.problems import answer_problem
 from tenants.roles import ANYONE, READERS, Role
 from tenants.scopes import Scope, check_key, split_address
 from tenants.units import database, unit_of_work
-from tenants.views import TenantAPIView, answer
+from tenants.views import TenantAPIView, answer, given_reason
 
 
 class PreferenceView(TenantAPIView):
@@ -141,7 +143,9 @@ class PreferencesView(TenantAPIView):
         subject = self.scope.subject if self.scope else None
         caller = self.read_reason(parameters, subject)
         scopes = [self.scope] if self.scope else own_scopes(caller)
-        with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
+        with unit_of_work(
+            tenant_id=caller.tenant_id, actor=caller.actor, subjects=persons_of(scopes)
+        ):
             records, withheld = list_preferences(
                 caller=caller,
                 scopes=scopes,
@@ -168,7 +172,7 @@ class EffectiveView(TenantAPIView):
 
     roles = {"GET": READERS}
     operations = {"GET": openapi.APPLIES}
-    parameters = {"GET": {"scope": True, "key": True, "reason": False}}
+    parameters = {"GET": {"scope": True, "key": True}}
 
     def get(self, request: Request, tenant: str) -> HttpResponse:
         parameters = self.read_parameters()
@@ -177,7 +181,11 @@ class EffectiveView(TenantAPIView):
         scopes = [Scope.parse(text, me=self.caller.subject) for text in parameters.getlist("scope")]
         keys = [check_key(text) for text in parameters.getlist("key")] or None
         readable = [scope for scope in dict.fromkeys(scopes) if self.may_read(scope)]
-        with unit_of_work(tenant_id=self.caller.tenant_id, actor=self.caller.actor):
+        with unit_of_work(
+            tenant_id=self.caller.tenant_id,
+            actor=self.caller.actor,
+            subjects=persons_of(readable),
+        ):
             found, withheld = find_effective(
                 caller=self.caller,
                 scopes=readable,
@@ -205,14 +213,15 @@ class BatchView(TenantAPIView):
 
     def post(self, request: Request, tenant: str) -> HttpResponse:
         body = self.read_body(("atomic", "operations"))
-        caller = self.read_reason(self.read_parameters(), None)
+        caller = replace(self.caller, reason=given_reason(self.read_parameters()))
         operations = read_operations(body, caller)
         failed, is_replayed = run_batch(
             caller=caller, operations=operations, is_atomic=body.get("atomic", True) is True,
             once=self.read_idempotency_key(),
         )  # fmt: skip
         for one in operations:
-            if one.verb == "get" and one.status == 200 and one.scope and caller.reason is not None:
+            is_found = one.verb == "get" and one.status == 200
+            if is_found and one.scope and caller.discloses(one.scope.subject):
                 record_disclosure(caller, one.scope, one.key, one.purpose)
         results = ", ".join(self.render(operation) for operation in operations)
         if failed is None:
@@ -243,6 +252,11 @@ class DefinitionsView(TenantAPIView):
         with unit_of_work(tenant_id=self.caller.tenant_id, actor=self.caller.actor):
             found = [_definition(one) for one in list_definitions(tenant_id=self.caller.tenant_id)]
         return answer(envelope(found))
+
+
+def persons_of(scopes: Sequence[Scope]) -> list[str]:
+    """Return the persons to fence while several statements read these scopes."""
+    return sorted({scope.subject for scope in scopes if scope.subject is not None})
 
 
 def own_scopes(caller: Caller) -> list[Scope]:

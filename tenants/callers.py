@@ -60,6 +60,10 @@ class Caller:
         """Whether `subject` is this caller's own person."""
         return subject is not None and subject == self.subject
 
+    def discloses(self, subject: str | None) -> bool:
+        """Whether reading about `subject` shows a steward another person's data."""
+        return subject is not None and self.is_steward and not self.stands_for(subject)
+
     def resolve_subject(self, text: str) -> str:
         """
         Return the external id that `text` (``me`` or an id) names.

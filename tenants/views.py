@@ -140,7 +140,10 @@ class TenantAPIView(APIView):
             raise NotAcceptable
         if meta.get("HTTP_TRANSFER_ENCODING") and not meta.get("CONTENT_LENGTH"):
             raise LengthRequired
-        if int(meta.get("CONTENT_LENGTH") or 0) > MOST_BYTES:
+        length = meta.get("CONTENT_LENGTH") or "0"
+        if not length.isdecimal():
+            raise ValidationError("Content-Length is a number.", pointer="/headers/Content-Length")
+        if int(length) > MOST_BYTES:
             raise TooLarge(f"A body may have {MOST_BYTES} bytes.")
 
     # What handlers read ------------------------------------------------------------------------
@@ -187,11 +190,9 @@ class TenantAPIView(APIView):
         Raises:
             ValidationError: the reason is missing or is not 1-500 characters.
         """
-        reason = parameters.get("reason")
-        if reason is not None and not 1 <= len(reason.strip()) <= len(reason) <= 500:
-            raise ValidationError("A reason has 1 to 500 characters.", pointer="/query/reason")
-        if subject is None or self.caller.stands_for(subject) or not self.caller.is_steward:
-            return replace(self.caller, reason=reason)
+        reason = given_reason(parameters)
+        if not self.caller.discloses(subject):
+            return self.caller  # nothing is disclosed to anyone else
         if reason is None:
             raise ValidationError(
                 "Say why: ?reason= is required for another person's data.",
@@ -266,6 +267,19 @@ def check_members(body: Mapping[str, Any], known: Iterable[str], pointer: str) -
         if name not in known:
             escaped = name[:64].replace("~", "~0").replace("/", "~1")
             raise ValidationError("There is no such member here.", pointer=f"{pointer}/{escaped}")
+
+
+def given_reason(parameters: MultiValueDict[str, str]) -> str | None:
+    """
+    Return `?reason=`, if there is one.
+
+    Raises:
+        ValidationError: it is not 1-500 characters.
+    """
+    reason = parameters.get("reason")
+    if reason is not None and not 1 <= len(reason.strip()) <= len(reason) <= 500:
+        raise ValidationError("A reason has 1 to 500 characters.", pointer="/query/reason")
+    return reason
 
 
 def answer(

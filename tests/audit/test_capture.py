@@ -49,7 +49,7 @@ def test_nouns_are_unique() -> None:
     assert len(nouns) == len(set(nouns))
 
 
-def test_bulk_update_delete_and_plain_sql_leave_events(world: World) -> None:
+def test_C049_bulk_update_delete_and_plain_sql_leave_events(world: World) -> None:
     with unit_of_work(tenant_id=world.id, actor=ACTOR):
         before = Event.objects.filter(tenant_id=world.id).count()
         create_preference(world.tenant, "one")
