@@ -276,9 +276,14 @@ class EmbeddedServer:
             pid = self._launch(self._prepare_socket_directory())
             if self._wait_until_ready(pid):
                 return
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or not self._is_still_let_go(written):
                 raise self._failure("it does not start", since=written)
             time.sleep(0.5)
+
+    def _is_still_let_go(self, written: int) -> bool:
+        """Whether the start failed on what the children of a killed postmaster still hold."""
+        news = self._read_log(written)
+        return "lock file" in news or "shared memory" in news
 
     def _launch(self, socket_directory: Path) -> int:
         """Start the server as nobody's child, and return its process id."""
@@ -407,12 +412,15 @@ class EmbeddedServer:
             "TZ": "UTC",
         }
 
+    def _read_log(self, since: int = 0) -> str:
+        if not self.log.exists():
+            return ""
+        with self.log.open("rb") as log:
+            log.seek(max(since, self.log.stat().st_size - 2000))
+            return log.read().decode("utf-8", "replace").strip()
+
     def _failure(self, what: str, since: int = 0) -> EmbeddedServerError:
-        tail = ""
-        if self.log.exists():
-            with self.log.open("rb") as log:
-                log.seek(max(since, self.log.stat().st_size - 2000))
-                tail = log.read().decode("utf-8", "replace").strip()
+        tail = self._read_log(since)
         return EmbeddedServerError(
             f"The embedded PostgreSQL in {self.directory} cannot be used: {what}. {CURE}"
             + (f"\nIts log ({self.log}) ends with:\n{tail}" if tail else "")

