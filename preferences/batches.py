@@ -11,13 +11,13 @@ from preferences.selectors import get_preference
 from preferences.services import (
     Outcome,
     Write,
-    _delete,
-    _put,
     answer_of_put,
     delete_preference,
     fences,
     put_preference,
     replay_put,
+    run_delete,
+    run_put,
 )
 from tenants.callers import Caller, check_reach
 from tenants.exceptions import (
@@ -243,14 +243,14 @@ def _attempt(caller: Caller, operation: Operation, *, is_check_only: bool = Fals
             if operation.verb == "get":
                 _answer_get(caller, operation, operation.scope)
             elif operation.verb == "put" and operation.write is not None:
-                outcome = _put(
+                outcome = run_put(
                     caller, operation.scope, operation.key, operation.write,
                     is_check_only=is_check_only,
                 )  # fmt: skip
                 if outcome is not None:
                     _done_put(operation, outcome)
             else:
-                _delete(
+                run_delete(
                     caller, operation.scope, operation.key, operation.revisions,
                     is_check_only=is_check_only,
                 )  # fmt: skip

@@ -119,13 +119,13 @@ def put_preference(
     key = check_key(key, creating=True)
     check_reach(caller, scope.subject)
     if once is None:
-        return _stored(_put(caller, scope, key, write))
+        return _stored(run_put(caller, scope, key, write))
     with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor, subjects=fences(scope)):
-        _put(caller, scope, key, write, is_check_only=True)
+        run_put(caller, scope, key, write, is_check_only=True)
         answer = once.find_answer()
         if answer is not None:
             return replay_put(caller, scope, key, write, answer)
-        outcome = _stored(_put(caller, scope, key, write))
+        outcome = _stored(run_put(caller, scope, key, write))
         once.keep_answer(answer_of_put(outcome), subject=scope.subject)
         return outcome
 
@@ -155,13 +155,13 @@ def delete_preference(
     key = check_key(key)
     check_reach(caller, scope.subject)
     if once is None:
-        _delete(caller, scope, key, revisions)
+        run_delete(caller, scope, key, revisions)
         return False
     with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor, subjects=fences(scope)):
-        _delete(caller, scope, key, revisions, is_check_only=True)
+        run_delete(caller, scope, key, revisions, is_check_only=True)
         if once.find_answer() is not None:
             return True
-        _delete(caller, scope, key, revisions)
+        run_delete(caller, scope, key, revisions)
         once.keep_answer({"status": 204})
         return False
 
@@ -258,7 +258,7 @@ def _stored(outcome: Outcome | None) -> Outcome:
     return outcome
 
 
-def _put(
+def run_put(
     caller: Caller, scope: Scope, key: str, write: Write, *, is_check_only: bool = False
 ) -> Outcome | None:
     """Call the one SQL function; `is_check_only` stops after the gate."""
@@ -308,7 +308,7 @@ def _put(
     raise _recorded(refusal, caller)
 
 
-def _delete(
+def run_delete(
     caller: Caller,
     scope: Scope,
     key: str,

@@ -51,8 +51,14 @@ def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def start(*command: str, prefix: Sequence[str] = (), **environment: str) -> subprocess.Popen[str]:
-    """Start a command of Python that talks through its standard input and output."""
+def start(
+    *command: str, prefix: Sequence[str] = (), is_kept: bool = False, **environment: str
+) -> subprocess.Popen[str]:
+    """
+    Start a command of Python that talks through its standard input and output.
+
+    It ends with the test at the latest, unless it is kept.
+    """
     process = subprocess.Popen(
         [*prefix, sys.executable, *command],
         cwd=settings.BASE_DIR,
