@@ -8,6 +8,7 @@ from rest_framework.exceptions import PermissionDenied as DRFPermissionDenied
 from rest_framework.request import Request
 
 from tenants.callers import Caller, find_caller
+from tenants.conf import resolve_tenant
 from tenants.exceptions import CSRFFailed, InvalidToken
 from tenants.tokens import digest_of
 
@@ -36,8 +37,10 @@ class BearerAuthentication(BaseAuthentication):
         scheme, _, credential = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
+        tenant = request.parser_context["kwargs"].get("tenant", "")
+        # No slug holds NUL, which the database would refuse with an error of its own.
         caller = find_caller(
-            tenant=request.parser_context["kwargs"].get("tenant", "").replace("\x00", ""),
+            tenant=resolve_tenant(request._request, tenant.replace("\x00", "")),
             digest=digest_of(credential.strip()),
         )
         if caller is None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from audit.actors import Actor
+from tenants.conf import resolve_subject
 from tenants.exceptions import PermissionDenied
 from tenants.roles import STEWARDS, Role
 from tenants.scopes import Scope
@@ -107,6 +108,8 @@ def find_caller(
     if row is None:
         return None
     user, username, tenant_id, slug, roles, subject, on_behalf_of = row
+    if subject is None and slug is not None:
+        subject = resolve_subject(user, slug)
     return Caller(
         user_id=user,
         username=username,

@@ -1,8 +1,10 @@
 """The settings of this app: one typed function each, read when asked, never at import."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from django.conf import settings
+from django.http import HttpRequest
+from django.utils.module_loading import import_string
 
 
 def scope_kinds() -> Sequence[str]:
@@ -31,3 +33,31 @@ def docs_url() -> str:
     Default: ``https://consentful.example/docs/errors``.
     """
     return getattr(settings, "CONSENTFUL_DOCS_URL", "https://consentful.example/docs/errors")
+
+
+def resolve_tenant(request: HttpRequest, name: str) -> str:
+    """
+    `CONSENTFUL_TENANT_RESOLVER`: dotted path of a function that maps a request and the name in its
+    path to a tenant's slug, e.g. the host's organisation to ours.
+
+    Default: the name is the slug.
+    """
+    path: str | None = getattr(settings, "CONSENTFUL_TENANT_RESOLVER", None)
+    if path is None:
+        return name
+    resolver: Callable[[HttpRequest, str], str] = import_string(path)
+    return resolver(request, name)
+
+
+def resolve_subject(user_id: str, tenant: str) -> str | None:
+    """
+    `CONSENTFUL_SUBJECT_RESOLVER`: dotted path of a function that maps a host's user id (text) and a
+    tenant's slug to the external id of the person that the user is, or None.
+
+    Asked only where no subject row names the user. Default: nobody.
+    """
+    path: str | None = getattr(settings, "CONSENTFUL_SUBJECT_RESOLVER", None)
+    if path is None:
+        return None
+    resolver: Callable[[str, str], str | None] = import_string(path)
+    return resolver(user_id, tenant)

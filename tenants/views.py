@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 
 from tenants.authentication import BearerAuthentication, SessionAuthentication
 from tenants.callers import Caller, find_caller
+from tenants.conf import resolve_tenant
 from tenants.documents import JSONValue, read
 from tenants.exceptions import (
     CSRFFailed,
@@ -110,7 +111,9 @@ class TenantAPIView(APIView):
             return request.auth
         caller = None
         if user.is_authenticated:
-            caller = find_caller(tenant=tenant, user_id=str(user.pk))
+            caller = find_caller(
+                tenant=resolve_tenant(request._request, tenant), user_id=str(user.pk)
+            )
         if caller is None:
             raise NotAuthenticated
         return caller

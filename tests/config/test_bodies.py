@@ -9,7 +9,7 @@ import pytest
 
 from tests.config.echo import MOST_BYTES
 from tests.config.processes import start, wait_until
-from tests.conftest import find_free_port
+from tests.conftest import answers, find_free_port
 
 PIECE = b"x" * 65536
 
@@ -18,7 +18,7 @@ PIECE = b"x" * 65536
 def port() -> Iterator[int]:
     port = find_free_port()
     process = start("-m", "tests.config.echo", str(port), is_kept=True)
-    wait_until(lambda: not socket.socket().connect_ex(("127.0.0.1", port)))
+    wait_until(lambda: answers(f"http://127.0.0.1:{port}/"))
     yield port
     process.terminate()
     process.communicate()

@@ -1,0 +1,57 @@
+"""A host maps its own organisations and users with two settings."""
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.http import HttpRequest
+from django.test import Client
+
+from tenants.callers import find_caller
+from tenants.models import Tenant
+from tenants.roles import Role
+from tenants.services import create_tenant, grant_role
+from tenants.tokens import issue_token
+
+
+def tenant_of_organisation(request: HttpRequest, name: str) -> str:
+    return name.removeprefix("org-")
+
+
+def person_of_user(user_id: str, tenant: str) -> str:
+    return f"person-{user_id}"
+
+
+@pytest.fixture
+def tenant() -> Tenant:
+    return create_tenant(slug=f"h-{uuid4().hex[:12]}")
+
+
+@pytest.fixture
+def user(tenant: Tenant) -> Any:
+    user = get_user_model()._default_manager.create_user(f"u-{uuid4().hex[:12]}")
+    grant_role(tenant=tenant, user=user, role=Role.OPERATOR)
+    return user
+
+
+def test_an_organisation_becomes_a_tenant(tenant: Tenant, user: Any, settings: Any) -> None:
+    settings.CONSENTFUL_TENANT_RESOLVER = f"{__name__}.tenant_of_organisation"
+    token, _ = issue_token(user=user)
+    client = Client()
+    by_token = {"HTTP_AUTHORIZATION": f"Bearer {token}"}
+    answer = client.get(f"/api/v1/tenants/org-{tenant.slug}/whoami", **by_token)
+    assert (answer.status_code, json.loads(answer.content)["tenant"]) == (200, tenant.slug)
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    assert client.get(f"/api/v1/tenants/org-{tenant.slug}/whoami").status_code == 200
+
+
+def test_a_user_becomes_a_person(tenant: Tenant, user: Any, settings: Any) -> None:
+    caller = find_caller(tenant=tenant.slug, user_id=str(user.pk))
+    assert caller is not None
+    assert caller.subject is None
+    settings.CONSENTFUL_SUBJECT_RESOLVER = f"{__name__}.person_of_user"
+    caller = find_caller(tenant=tenant.slug, user_id=str(user.pk))
+    assert caller is not None
+    assert caller.subject == f"person-{user.pk}"
