@@ -1,7 +1,7 @@
 """Answers about preferences. Nothing here changes a record."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -192,7 +192,11 @@ def list_definitions(*, tenant_id: int) -> QuerySet[Definition]:
 
 
 def find_effective(
-    *, caller: Caller, scopes: Sequence[Scope], keys: Sequence[str] | None = None
+    *,
+    caller: Caller,
+    scopes: Sequence[Scope],
+    kinds: Iterable[str],
+    keys: Sequence[str] | None = None,
 ) -> tuple[Sequence[Effective], list[Withheld]]:
     """
     Return what applies over `scopes` in the caller's order, then the definitions' defaults.
@@ -200,14 +204,14 @@ def find_effective(
     Inside a unit of work that fences their persons. Scopes out of the caller's reach are left out by whoever calls.
 
     Args:
-        keys: only these; None for every key found there and every default of those kinds.
+        kinds: of scope that were asked for, those out of reach included: their defaults apply.
+        keys: only these; None for every key found there and every default of `kinds`.
     """
     records, withheld = list_preferences(caller=caller, scopes=scopes, keys=keys)
-    kinds = {scope.kind for scope in scopes}
     defaults = {
         definition.key: definition.default
         for definition in list_definitions(tenant_id=caller.tenant_id)
-        if definition.default is not None and kinds & set(definition.scopes)
+        if definition.default is not None and set(kinds) & set(definition.scopes)
     }
     stored = {(record.scope, record.key): record for record in records}
     if keys is None:

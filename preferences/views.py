@@ -189,6 +189,7 @@ class EffectiveView(TenantAPIView):
             found, withheld = find_effective(
                 caller=self.caller,
                 scopes=readable,
+                kinds={scope.kind for scope in scopes},
                 keys=None if keys is None else list(dict.fromkeys(keys)),
             )
         results = ", ".join(effective_as_json(one) for one in found)
