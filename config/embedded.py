@@ -391,17 +391,23 @@ class EmbeddedServer:
                 f" Install it, or run as another account. {CURE}"
             )
         account = _unprivileged()
-        return (
-            setpriv,
+        # It may pass through folders that only root may enter, and read there; the
+        # alternative is to open up every folder on the way. Containers tend to lack the
+        # capability for just that, and have the one that allows writing too.
+        capability = next(
+            (name for name in ("dac_read_search", "dac_override") if _has_capability(name)), None
+        )
+        command = (
             f"--reuid={account.pw_uid}",
             f"--regid={account.pw_gid}",
             "--clear-groups",
-            # It may pass through folders that only root may enter, and read there; the
-            # alternative is to open up every folder on the way.
-            "--inh-caps=+dac_read_search",
-            "--ambient-caps=+dac_read_search",
+            *((f"--inh-caps=+{capability}", f"--ambient-caps=+{capability}") if capability else ()),
+            # Without it, access(2) disregards capabilities, and PostgreSQL asks that about its
+            # own programs.
+            *(("--securebits=+no_setuid_fixup",) if _has_capability("setpcap") else ()),
             *command,
         )
+        return (setpriv, *command)
 
     def _environment(self, cluster: Path) -> dict[str, str]:
         # Nothing else: PGPORT, PGOPTIONS and the like are meant for other servers.
@@ -500,6 +506,14 @@ def _is_root() -> bool:
 
 def _unprivileged() -> pwd.struct_passwd:
     return pwd.getpwnam("nobody")
+
+
+def _has_capability(name: str) -> bool:
+    """Whether this process may hand a capability on (Linux, see capabilities(7))."""
+    number = {"dac_override": 1, "dac_read_search": 2, "setpcap": 8}[name]
+    status = Path("/proc/self/status").read_text("utf-8", "replace")
+    effective = status.partition("CapEff:")[2].split()[0]
+    return bool(int(effective, 16) >> number & 1)
 
 
 def _is_alive(pid: int) -> bool:

@@ -1,5 +1,7 @@
 """Housekeeping: what is past its deadline goes."""
 
+from collections.abc import Callable
+
 from audit.actors import SYSTEM
 from preferences.services import purge_expired
 from tenants.idempotency import purge_answers
@@ -9,8 +11,16 @@ from tenants.units import unit_of_work
 BATCH = 1000
 
 
-def purge_all(*, most_batches: int | None = None) -> int:
-    """Delete the expired records of every tenant in batches; return how many."""
+def purge_all(
+    *, most_batches: int | None = None, tell: Callable[[int], object] = lambda total: None
+) -> int:
+    """
+    Delete the expired records of every tenant in batches; return how many.
+
+    Args:
+        most_batches: per tenant; None for as many as it takes.
+        tell: called with the number so far after each batch.
+    """
     total = 0
     for tenant_id in Tenant.objects.values_list("pk", flat=True).order_by("pk"):
         with unit_of_work(tenant_id=tenant_id, actor=SYSTEM):
@@ -19,6 +29,7 @@ def purge_all(*, most_batches: int | None = None) -> int:
         while most_batches is None or batches < most_batches:
             count = purge_expired(tenant_id=tenant_id, actor=SYSTEM, most=BATCH)
             total += count
+            tell(total)
             batches += 1
             if count < BATCH:
                 break

@@ -30,13 +30,13 @@ fi
 
 # What is installed is remembered as a copy of the list: the times of files change with every
 # checkout. The list for development has all of the service's.
-for done in "$1" dev; do
-    if cmp -s "requirements/$done.txt" ".venv/installed-$done.txt"; then
+for installed in "$1" dev; do
+    if cmp -s "requirements/$installed.txt" ".venv/installed-$installed.txt"; then
         exit 0
     fi
 done
 echo "Installing $wanted ..." >&2
 rm -f .venv/installed-*.txt
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input \
+.venv/bin/python -m pip install --quiet --quiet --disable-pip-version-check --no-input \
     --require-hashes --no-deps -r "$wanted"
 cp "$wanted" ".venv/installed-$1.txt"

