@@ -22,6 +22,9 @@ def end_with_parent() -> None:
     """Watch the process that serves, from a thread, and end when it is gone."""
     parent = os.environ.get(VARIABLE)
     if parent is not None and int(parent) != os.getpid():
+        # The terminal's Ctrl-C reaches every process, and the one that serves tells the others.
+        # A worker told twice at once may wait for itself (granian's handler is not reentrant).
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         threading.Thread(target=_watch, args=[int(parent)], daemon=True).start()
 
 

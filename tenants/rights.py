@@ -1,7 +1,7 @@
 """What the runtime login may do in the database, granted by the owner after every migration."""
 
 from django.apps import apps
-from django.db import connections
+from django.db import connections, transaction
 from psycopg import sql
 
 from tenants.conf import runtime_role
@@ -18,7 +18,8 @@ def grant_runtime_rights(*, using: str) -> None:
     connection = connections[using]
     if role is None or connection.vendor != "postgresql":
         return
-    with connection.cursor() as cursor:
+    # One transaction: a service that runs meanwhile never has more than its rights.
+    with transaction.atomic(using=using), connection.cursor() as cursor:
         cursor.execute(
             "SELECT current_user = %s OR to_regclass('consentful_tenant') IS NULL", [role]
         )

@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,6 +53,18 @@ def test_a_signal_ends_everything(directory: Path, number: int) -> None:
         wait_until(lambda: find_children(process.pid, "lifeline"))
         process.send_signal(number)
         assert process.wait(PATIENCE) == 0
+    assert find_processes(directory) == []
+
+
+def test_the_terminals_interrupt_reaches_all_and_ends_them_at_once(directory: Path) -> None:
+    with run_service(DATA_DIR=str(directory)) as (url, process):
+        assert httpx.get(f"{url}/readyz").status_code == 200
+        wait_until(lambda: find_children(process.pid, "lifeline"))
+        started = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+    # Less than the time after which a process that hangs is killed.
+    assert time.monotonic() - started < 8
     assert find_processes(directory) == []
 
 

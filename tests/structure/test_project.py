@@ -13,8 +13,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_apps_import_only_what_stands_below_them() -> None:
-    command = Path(sys.executable).with_name("lint-imports")
-    ran = subprocess.run([command], cwd=ROOT, capture_output=True, text=True, check=False)
+    # Not the start script: that one fails in folders with odd names.
+    program = "from importlinter.cli import lint_imports_command as lint; lint()"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 0, ran.stdout
 
 
