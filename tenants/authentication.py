@@ -38,9 +38,8 @@ class BearerAuthentication(BaseAuthentication):
         if scheme.lower() != "bearer":
             return None
         tenant = request.parser_context["kwargs"].get("tenant", "")
-        # No slug holds NUL, which the database would refuse with an error of its own.
         caller = find_caller(
-            tenant=resolve_tenant(request._request, tenant.replace("\x00", "")),
+            tenant=resolve_tenant(request._request, tenant),
             digest=digest_of(credential.strip()),
         )
         if caller is None:

@@ -102,6 +102,8 @@ def find_caller(
     Returns None for an unknown, expired or revoked credential. A caller whose `tenant_id` is 0
     has no role in that tenant, or there is no such tenant: the two look the same.
     """
+    if "\x00" in tenant:
+        tenant = ""  # no slug holds NUL, which the database refuses as a parameter
     with store().cursor() as cursor:
         cursor.execute("SELECT * FROM consentful_caller(%s, %s, %s)", [digest, user_id, tenant])
         row = cursor.fetchone()

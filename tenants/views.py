@@ -88,8 +88,7 @@ class TenantAPIView(APIView):
         if request.method == "OPTIONS":
             return
         request_id = request_id_of(request._request)
-        # No slug holds NUL, which the database would refuse with an error of its own.
-        caller = self.authenticate(request, kwargs["tenant"].replace("\x00", ""))
+        caller = self.authenticate(request, kwargs["tenant"])
         method = str(request.method)
         if method.lower() not in self.http_method_names or not hasattr(self, method.lower()):
             raise MethodNotAllowed(headers={"Allow": ", ".join(self.allowed_methods)})

@@ -78,8 +78,3 @@ BEGIN
     RETURN sealed;
 END
 $$;
-
--- The transaction that keeps events from being sealed, for a message that names it.
-CREATE FUNCTION consentful_oldest_transaction() RETURNS bigint
-LANGUAGE sql VOLATILE
-AS $$ SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint $$;

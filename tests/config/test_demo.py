@@ -13,6 +13,7 @@ from django.conf import settings
 from rich.console import Console
 
 from config.demo import Answer, Narrator, Service, StepFailed, Story, shorten
+from tests.config.processes import find_processes
 
 PLACES = ("DATABASE_OWNER_URL", "DJANGO_SETTINGS_MODULE", "TEST_DATABASE", "FORCE_COLOR")
 
@@ -33,20 +34,6 @@ def start_demo(directory: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def find_processes(directory: Path) -> list[str]:
-    """Return the command lines of the processes that work on a directory."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            environment = (process / "environ").read_bytes()
-            command = (process / "cmdline").read_bytes()
-        except OSError:
-            continue  # it ended meanwhile
-        if os.fsencode(directory) in environment + command:
-            found.append(command.replace(b"\0", b" ").decode("utf-8", "replace"))
-    return found
 
 
 def make_story(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> tuple[Story, io.StringIO]:

@@ -55,3 +55,14 @@ def test_a_user_becomes_a_person(tenant: Tenant, user: Any, settings: Any) -> No
     caller = find_caller(tenant=tenant.slug, user_id=str(user.pk))
     assert caller is not None
     assert caller.subject == f"person-{user.pk}"
+
+
+def test_a_name_with_nul_is_no_other_names_alias(tenant: Tenant, user: Any) -> None:
+    caller = find_caller(tenant=f"{tenant.slug}\x00", user_id=str(user.pk))
+    assert caller is not None
+    assert caller.tenant_id == 0
+    token, _ = issue_token(user=user)
+    answer = Client().get(
+        f"/api/v1/tenants/{tenant.slug}%00/whoami", headers={"Authorization": f"Bearer {token}"}
+    )
+    assert answer.status_code == 404
