@@ -17,4 +17,5 @@ class AuditConfig(AppConfig):
         "consentful_audit_event": "SELECT",
         "consentful_audit_seal": "SELECT",
         "consentful_audit_head": "SELECT",
+        "consentful_audit_cut": "SELECT",
     }

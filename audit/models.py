@@ -129,3 +129,27 @@ class Head(models.Model):
 
     def __str__(self) -> str:
         return f"head of tenant {self.tenant_id}"
+
+
+class Cut(models.Model):
+    """
+    The end of a prefix that retention took from a tenant's chain: the rest follows this link.
+
+    Only events and links that a cut covers can ever be deleted.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    tenant_id = models.BigIntegerField()
+    sequence = models.BigIntegerField(help_text="Place of the last link that was cut.")
+    hash = models.CharField(max_length=64)
+    checkpoint = models.TextField(help_text="Signed: that this link stood there when it was cut.")
+    at = models.DateTimeField()
+
+    class Meta:
+        db_table = "consentful_audit_cut"
+        constraints = [
+            models.UniqueConstraint(fields=["tenant_id", "sequence"], name="consentful_cut_place")
+        ]
+
+    def __str__(self) -> str:
+        return f"cut of tenant {self.tenant_id} after {self.sequence}"

@@ -59,9 +59,29 @@ def chain_hash(sequence: int, previous: str, content: str) -> str:
     return _sha256(array_text([str(sequence), previous, content]))
 
 
-def salted_digest(salt: str, items: Sequence[str | None]) -> str:
-    """Return the digest by which an event proves readable columns that an erasure may blank."""
-    return _sha256(f"{salt};{array_text(items)}")
+def target_digest(event: Event) -> str:
+    """Return the digest that the target's readable columns ought to have, at this very place."""
+    return _readable_digest(
+        event,
+        event.target_salt,
+        [
+            event.subject,
+            event.scope,
+            event.key,
+            event.on_behalf_of,
+            event.reason,
+            event.request_id,
+        ],
+    )
+
+
+def actor_digest(event: Event) -> str:
+    """Return the digest that the actor's readable column ought to have, at this very place."""
+    return _readable_digest(event, event.actor_salt, [event.actor])
+
+
+def _readable_digest(event: Event, salt: str | None, columns: Sequence[str | None]) -> str:
+    return _sha256(f"{salt};{array_text([str(event.tenant_id), str(event.pk), *columns])}")
 
 
 def seal(tenant_id: int, using: str) -> int:

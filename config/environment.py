@@ -8,6 +8,7 @@ URL holds a password.
 
 import ipaddress
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,14 @@ def read_number(name: str, default: int, *, least: int, most: int) -> int:
 
 def read_list(name: str) -> list[str]:
     return [part.strip() for part in read_text(name).split(",") if part.strip()]
+
+
+def read_command(name: str) -> list[str]:
+    """Return a command with its arguments, quoted as for a shell; empty where none is named."""
+    try:
+        return shlex.split(read_text(name))
+    except ValueError as fault:
+        raise ImproperlyConfigured(f"{name} is no command line: {fault}.") from fault
 
 
 def is_loopback(host: str) -> bool:

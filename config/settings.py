@@ -6,18 +6,21 @@ Left unset, values for development apply, and the `serve` command then listens o
 alone.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from config.environment import (
     find_runtime_role,
     is_loopback,
+    read_command,
     read_database,
     read_flag,
     read_list,
     read_number,
     read_text,
 )
+from config.signing import find_former_keys, find_signing_key
 from tenants.openapi_security import SECURITY
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -32,7 +35,17 @@ WEB_CONCURRENCY = read_number("WEB_CONCURRENCY", 1, least=1, most=64)
 IS_DEVELOPMENT = not (read_text("SECRET_KEY") and read_text("ALLOWED_HOSTS"))
 
 SECRET_KEY = read_text("SECRET_KEY", "django-insecure-for-development-on-loopback-alone")
+# What signs checkpoints of the trail; kept in a file where the environment names none.
+KEYS_DIR = DATA_DIR / "keys"
 SIGNING_KEY = read_text("SIGNING_KEY") or None
+CONSENTFUL_SIGNING_KEY = SIGNING_KEY or partial(find_signing_key, KEYS_DIR)
+CONSENTFUL_SIGNING_KEY_FALLBACKS = read_text("SIGNING_KEY_FALLBACKS") or partial(
+    find_former_keys, KEYS_DIR
+)
+CONSENTFUL_CHECKPOINTS: Path | list[str] | None = (
+    read_command("CHECKPOINT_COMMAND")
+    or Path(read_text("CHECKPOINTS") or DATA_DIR / "checkpoints").absolute()
+)
 
 ALLOWED_HOSTS = read_list("ALLOWED_HOSTS") or ["localhost", "127.0.0.1", "[::1]"]
 if IS_DEVELOPMENT and is_loopback(HOST) and HOST not in ALLOWED_HOSTS:

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 from django.db import connections
 
-from audit.verification import (
+from audit.findings import Finding
+from audit.guards import (
     AFTER_INSERT,
-    BATCH,
     BEFORE_INSERT,
     BEFORE_REWRITE,
     BEFORE_TRUNCATE,
-    Finding,
     check_triggers,
 )
+from audit.rows import BATCH
 from consent.models import ConsentEntry, ConsentState, Notice
 
 #: What keeps the ledger in order and the state after it.

@@ -76,6 +76,7 @@ QUERY: Mapping[str, Schema] = {
     "reason": {"type": "string", "minLength": 1, "maxLength": 500},
     "mode": {"type": "string", "enum": ["upsert"]},
     "revision": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+    "after": {"type": "integer", "minimum": 0},
     "since": {"type": "string", "format": "date-time"},
     "until": {"type": "string", "format": "date-time"},
 }
@@ -133,6 +134,7 @@ class TenantSchema(AutoSchema):
         operation = operations.get(method)
         if operation is None:
             return None
+        roles = self.view.roles.get(method, ())
         refusals: dict[int, set[str]] = {}
         for refusal in (*ALWAYS, *operation.refusals):
             refusals.setdefault(refusal.status, set()).add(refusal.code)
@@ -146,10 +148,10 @@ class TenantSchema(AutoSchema):
         described: dict[str, Any] = {
             "operationId": f"{method.lower()}_{self.view.__class__.__name__.removesuffix('View')}",
             "summary": operation.summary,
-            "description": f"Roles: {', '.join(sorted(self.view.roles[method]))}.",
-            "tags": [path.split("/")[5]],
+            "description": f"Roles: {', '.join(sorted(roles))}." if roles else "For everybody.",
+            "tags": [(path.split("/")[5:] or ["keys"])[0]],
             "parameters": [*self._path(path), *self._query(method), *self._headers(operation)],
-            "security": [{"bearer": []}, {"session": []}],
+            "security": [{"bearer": []}, {"session": []}] if roles else [],
             "responses": answers,
         }
         if operation.body is not None:

@@ -8,9 +8,12 @@ from django.db import IntegrityError
 from django.db.models import F, QuerySet
 
 from audit.actors import SYSTEM
+from audit.chains import last_cut
 from audit.models import Event
 from audit.sealing import seal
+from tenants.exceptions import ValidationError
 from tenants.models import Tenant
+from tenants.services import get_tenant
 from tenants.times import format_time
 from tenants.units import database, store, unit_of_work
 
@@ -64,6 +67,34 @@ def list_events(
     )
 
 
+def list_changes(*, tenant_id: int, after: int | None, most: int) -> list[Any]:
+    """
+    Return up to `most` sealed events in the order of the chain. Inside a unit of work.
+
+    Sealed places are never given twice nor filled in later, so whoever asks again with the last
+    sequence seen misses nothing and sees nothing twice.
+
+    Args:
+        after: sequence of the last event that is known; None for the oldest that is kept.
+
+    Raises:
+        ValidationError: retention took events after it, which the follower never saw.
+    """
+    cut = last_cut(tenant_id, database())
+    start = cut.sequence if cut else 0
+    if after is not None and after < start:
+        raise ValidationError(
+            f"Events up to {start} are no longer kept. Read everything anew, then follow from there.",
+            pointer="/query/after",
+        )
+    return list(
+        Event.objects.filter(tenant_id=tenant_id, seal__tenant_id=tenant_id)
+        .filter(seal__sequence__gt=start if after is None else after)
+        .annotate(sequence=F("seal__sequence"))
+        .order_by("seal__sequence")[:most]
+    )
+
+
 def event_as_json(event: Any) -> dict[str, Any]:
     """Return an event of `list_events` as the contract shows it."""
     return {
@@ -107,6 +138,19 @@ def list_trails() -> dict[int, str]:
             if Event.objects.using(database()).filter(tenant_id=tenant_id).exists():
                 trails[tenant_id] = f"tenant {tenant_id}, which has no row"
     return trails
+
+
+def find_trails(slug: str | None) -> dict[int, str]:
+    """
+    Return one tenant's trail, or all of `list_trails` where none is named.
+
+    Raises:
+        NotFound: there is no such tenant.
+    """
+    if slug is None:
+        return list_trails()
+    found = get_tenant(slug=slug)
+    return {found.pk: found.slug}
 
 
 def seal_trails() -> tuple[int, list[str]]:

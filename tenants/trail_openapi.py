@@ -47,3 +47,88 @@ TRAIL = Operation(
     answers={200: listed(EVENT)},
     refusals=(InvalidScope, InvalidKey),
 )
+
+CHANGES = Operation(
+    summary="Sealed events in their order, for search indexes and caches that follow",
+    answers={200: listed(EVENT)},
+)
+
+CHECKPOINT = Operation(
+    summary="Where the hash chain stands, signed",
+    answers={
+        200: named(
+            "Checkpoint",
+            {
+                "type": "object",
+                "required": ["tenant", "sequence", "hash", "count", "time", "key", "jws"],
+                "properties": {
+                    "tenant": TEXT,
+                    "sequence": {"type": "integer", "description": "Place of the last link."},
+                    "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+                    "count": {
+                        "type": "integer",
+                        "description": "Links that are kept; fewer than `sequence` after retention.",
+                    },
+                    "time": {"type": "string", "format": "date-time"},
+                    "key": {"type": "string", "description": "Thumbprint (RFC 7638) of the key."},
+                    "jws": {
+                        "type": "string",
+                        "description": "The same, signed with Ed25519 (compact JWS, RFC 7515).",
+                    },
+                },
+            },
+        )
+    },
+)
+
+EXPORT = Operation(
+    summary="The sealed trail as one document, for `verify_audit --file`",
+    answers={
+        200: named(
+            "AuditExport",
+            {
+                "type": "object",
+                "required": ["format", "tenant", "tenant_id", "start", "events", "checkpoint"],
+                "properties": {
+                    "format": {"const": "consentful-audit-export/1"},
+                    "tenant": MAYBE_TEXT,
+                    "tenant_id": {"type": ["integer", "null"]},
+                    "start": {
+                        "type": "object",
+                        "description": "The link that the first event follows.",
+                        "required": ["sequence", "hash"],
+                        "properties": {"sequence": {"type": "integer"}, "hash": TEXT},
+                    },
+                    "events": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "required": ["sequence", "previous", "hash", "event"],
+                            "properties": {
+                                "sequence": {"type": "integer"},
+                                "previous": TEXT,
+                                "hash": TEXT,
+                                "event": {"type": "object"},
+                            },
+                        },
+                    },
+                    "checkpoint": MAYBE_TEXT,
+                },
+            },
+        )
+    },
+)
+
+KEYS = Operation(
+    summary="The public keys of signatures, as a JWK set",
+    answers={
+        200: named(
+            "Keys",
+            {
+                "type": "object",
+                "required": ["keys"],
+                "properties": {"keys": {"type": "array", "items": {"type": "object"}}},
+            },
+        )
+    },
+)

@@ -37,15 +37,10 @@ SET search_path = public, pg_temp
 SET timezone = 'UTC'
 AS $$
 DECLARE
-    noun text := TG_ARGV[0];
     verb text;
     row_json json;
-    row_salt text;
     digest text;
     names text[] := '{}';
-    facts record;
-    tenant bigint;
-    subject bigint;
 BEGIN
     IF TG_OP = 'UPDATE' THEN
         IF NEW *= OLD THEN
@@ -67,6 +62,34 @@ BEGIN
         digest := encode(sha256(convert_to(
             NEW.salt || ';' || consentful_row_text(row_json), 'UTF8')), 'hex');
     END IF;
+    verb := CASE TG_OP
+        WHEN 'INSERT' THEN coalesce(row_json ->> TG_ARGV[2], 'created')
+        WHEN 'UPDATE' THEN TG_ARGV[1]
+        WHEN 'DELETE' THEN CASE
+            WHEN (row_json ->> 'expires_at')::timestamptz <= consentful_now() THEN 'expired'
+            ELSE 'deleted' END
+    END;
+    PERFORM consentful_append_row(
+        TG_ARGV[0], verb, row_json, coalesce(names, '{}'),
+        CASE WHEN TG_OP <> 'INSERT' THEN OLD.revision END,
+        CASE WHEN TG_OP <> 'DELETE' THEN NEW.revision END, digest);
+    RETURN NULL;
+END
+$$;
+
+-- The event about one row: who is concerned and where it stands, read from the row itself.
+-- Its callers have pinned the search path and the time zone.
+CREATE FUNCTION consentful_append_row(
+    noun text, verb text, row_json json, changed text[], revision_before text,
+    revision_after text, row_digest text
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    facts record;
+    tenant bigint;
+    subject bigint;
+BEGIN
     SELECT max(value #>> '{}') FILTER (WHERE key = 'id')::bigint AS id,
            max(value #>> '{}') FILTER (WHERE key = 'tenant_id')::bigint AS tenant_id,
            max(value #>> '{}') FILTER (WHERE key = 'subject_id')::bigint AS subject_id,
@@ -74,15 +97,8 @@ BEGIN
            max(value #>> '{}') FILTER (WHERE key = 'scope') AS scope,
            max(value #>> '{}') FILTER (WHERE key = 'key') AS key,
            max(value #>> '{}') FILTER (WHERE key = 'external_id') AS external_id,
-           max(value #>> '{}') FILTER (WHERE key = 'slug') AS slug,
-           max(value #>> '{}') FILTER (WHERE key = 'expires_at')::timestamptz AS expires_at,
-           max(value #>> '{}') FILTER (WHERE key = TG_ARGV[2]) AS verb
+           max(value #>> '{}') FILTER (WHERE key = 'slug') AS slug
     INTO facts FROM json_each(row_json);
-    verb := CASE TG_OP
-        WHEN 'INSERT' THEN coalesce(facts.verb, 'created')
-        WHEN 'UPDATE' THEN TG_ARGV[1]
-        ELSE CASE WHEN facts.expires_at <= consentful_now() THEN 'expired' ELSE 'deleted' END
-    END;
     tenant := CASE noun WHEN 'tenant' THEN facts.id ELSE coalesce(facts.tenant_id, 0) END;
     subject := CASE noun WHEN 'subject' THEN facts.id ELSE facts.subject_id END;
     PERFORM consentful_append_event(
@@ -92,17 +108,15 @@ BEGIN
         facts.scope, facts.key,
         CASE noun WHEN 'purpose' THEN facts.slug
              ELSE consentful_purpose_slug(tenant, facts.purpose_id) END,
-        coalesce(names, '{}'),
-        CASE WHEN TG_OP <> 'INSERT' THEN OLD.revision END,
-        CASE WHEN TG_OP <> 'DELETE' THEN NEW.revision END,
-        digest, nullif(current_setting('consentful.context', true), '')::json);
-    RETURN NULL;
+        changed, revision_before, revision_after, row_digest,
+        nullif(current_setting('consentful.context', true), '')::json);
 END
 $$;
 
 -- The one INSERT into the trail. Two salted digests cover the readable columns, one for the
 -- target and one for the actor, so that an erasure can blank either and the chain, which
--- covers the digests, still verifies.
+-- covers the digests, still verifies. Both name the event and its tenant: copied to another
+-- place, an event gives itself away.
 CREATE FUNCTION consentful_append_event(
     tenant bigint, action text, outcome text, record text, record_id bigint,
     subject_id bigint, subject text, scope text, key text, purpose text, changed text[],
@@ -118,24 +132,25 @@ DECLARE
     why text := context ->> 'reason';
     actor_salt text := replace(gen_random_uuid()::text, '-', '');
     target_salt text := replace(gen_random_uuid()::text, '-', '');
-    event_id bigint;
+    event_id bigint := nextval('consentful_audit_event_id_seq');
 BEGIN
     INSERT INTO consentful_audit_event (
-        tenant_id, at, transaction, cluster, action, outcome, record, record_id,
+        id, tenant_id, at, transaction, cluster, action, outcome, record, record_id,
         subject_id, actor_id, purpose, changed, revision_before, revision_after, row_digest,
         subject, scope, key, on_behalf_of, reason, request_id, target_salt, target_digest,
         actor, actor_salt, actor_digest)
     VALUES (
-        tenant, consentful_now(), pg_current_xact_id()::text::bigint, consentful_cluster(),
+        event_id, tenant, consentful_now(), pg_current_xact_id()::text::bigint, consentful_cluster(),
         action, outcome, record, record_id,
         subject_id, context ->> 'actor_id', purpose, changed,
         revision_before, revision_after, row_digest,
         subject, scope, key, behalf, why, request, target_salt,
-        encode(sha256(convert_to(target_salt || ';' ||
-            json_build_array(subject, scope, key, behalf, why, request)::text, 'UTF8')), 'hex'),
+        encode(sha256(convert_to(target_salt || ';' || json_build_array(
+            tenant::text, event_id::text, subject, scope, key, behalf, why, request)::text,
+            'UTF8')), 'hex'),
         actor, actor_salt,
-        encode(sha256(convert_to(actor_salt || ';' || json_build_array(actor)::text, 'UTF8')), 'hex'))
-    RETURNING id INTO event_id;
+        encode(sha256(convert_to(actor_salt || ';' || json_build_array(
+            tenant::text, event_id::text, actor)::text, 'UTF8')), 'hex'));
     RETURN event_id;
 END
 $$;
@@ -208,6 +223,9 @@ CREATE TRIGGER consentful_insert_only_all BEFORE TRUNCATE ON consentful_audit_se
 
 REVOKE EXECUTE ON FUNCTION consentful_append_event(
     bigint, text, text, text, bigint, bigint, text, text, text, text, text[], text, text, text, json
+) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION consentful_append_row(
+    text, text, json, text[], text, text, text
 ) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION consentful_capture() FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION consentful_attach(regclass, text, text, text) FROM PUBLIC;

@@ -13,8 +13,9 @@ from django.db import connection
 from django.utils.timezone import now
 
 from audit.actors import Actor
+from audit.findings import Finding, Tally
 from audit.sealing import seal
-from audit.verification import Finding, Tally, verify
+from audit.verification import verify
 from consent.models import ConsentEntry, Purpose
 from preferences.models import Preference
 from tenants.models import Subject, Tenant

@@ -16,6 +16,7 @@ EXEMPT = {
     "Event",  # the trail itself
     "Seal",
     "Head",
+    "Cut",  # itself an event, trail.cut
     "ConsentState",  # a copy of the ledger, compared with it by verification
     "IdempotencyRecord",  # a copy of what the trail already says
 }

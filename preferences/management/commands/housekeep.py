@@ -2,17 +2,26 @@
 
 import signal
 import threading
+import time
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, close_old_connections
 
+from audit.stores import configured_store
 from preferences.jobs import purge_all
 from tenants.commands import ServiceCommand
-from tenants.trail import seal_trails
+from tenants.proof import write_due_checkpoints
+from tenants.trail import list_trails, seal_trails
+
+#: Seconds between two looks at the checkpoints.
+CHECKPOINTS = 300.0
 
 
 class Command(ServiceCommand):
-    help = "Purge what has expired and seal the trail; with --loop, every few seconds."
+    help = (
+        "Purge what has expired, seal the trail and keep a signed checkpoint of it every hour; with"
+        " --loop, every few seconds."
+    )
 
     def add_arguments(self, parser: Any) -> None:
         parser.add_argument("--loop", action="store_true")
@@ -24,19 +33,29 @@ class Command(ServiceCommand):
             sealed, stuck = seal_trails()
             self.tell(f"Purged {purged} expired records, sealed {sealed} events.")
             self.warn(stuck)
+            self.write_checkpoints()
             return
-        stop = threading.Event()
+        stop, due = threading.Event(), 0.0
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         while not stop.is_set():
             try:
                 purge_all(most_batches=10)
                 self.warn(seal_trails()[1])
+                if time.monotonic() >= due:
+                    self.write_checkpoints()
+                    due = time.monotonic() + CHECKPOINTS
             except (DatabaseError, InterfaceError):
                 # The store is away: the next round finds it again.
                 self.tell("Housekeeping waits for the database.")
             close_old_connections()
             stop.wait(options["seconds"])
+
+    def write_checkpoints(self) -> None:
+        """Write the checkpoints that are due, where the settings say that they are kept."""
+        kept = configured_store()
+        for line in write_due_checkpoints(list_trails(), kept=kept) if kept else ():
+            self.tell(f"No checkpoint was written. {line}")
 
     def warn(self, stuck: list[str]) -> None:
         """Name the trails whose chain cannot go on: somebody wrote into them."""

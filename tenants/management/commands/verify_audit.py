@@ -1,6 +1,10 @@
 """Prove that the trail is whole, and that every live row is the one it speaks of."""
 
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO
 
 from django.core.management.base import CommandError
 from django.db import IntegrityError
@@ -15,12 +19,20 @@ from rich.progress import (
 )
 
 from audit.actors import SYSTEM
+from audit.checkpoints import Checkpoint, read_checkpoint, read_log
+from audit.exceptions import ProofError, ProofRefused
+from audit.exports import verify_export
+from audit.findings import Finding, Tally
 from audit.sealing import seal
-from audit.verification import Finding, Tally, verify
+from audit.signing import Keys, read_keys, trusted_keys
+from audit.stores import configured_store, lines_about
+from audit.verification import verify
 from tenants.commands import ServiceCommand
-from tenants.services import get_tenant
-from tenants.trail import INSTALLATION, list_trails
-from tenants.units import database, unit_of_work
+from tenants.trail import INSTALLATION, find_trails
+from tenants.units import database, store, unit_of_work
+
+#: Returns the signed lines that were kept about a tenant.
+type Lines = Callable[[int], list[str]]
 
 
 class Command(ServiceCommand):
@@ -31,12 +43,54 @@ class Command(ServiceCommand):
 
     def add_arguments(self, parser: Any) -> None:
         parser.add_argument("tenant", nargs="?", help="only this one; all of them by default")
+        parser.add_argument(
+            "--file",
+            type=Path,
+            help="verify a document of audit/export instead, without any database",
+        )
+        parser.add_argument(
+            "--keys",
+            type=Path,
+            metavar="FILE",
+            help="public keys to believe (JWK set or PEM); this installation's by default",
+        )
+        parser.add_argument(
+            "--checkpoints",
+            type=Path,
+            metavar="FILE",
+            help="checkpoints to find in the chain; the configured ones by default",
+        )
 
     def run(self, *, tenant: str | None = None, **options: Any) -> None:
-        trails = list_trails()
-        if tenant is not None:
-            found = get_tenant(slug=tenant)
-            trails = {found.pk: found.slug}
+        try:
+            keys = read_keys(_text_of(options["keys"])) if options["keys"] else trusted_keys()
+            given = options["checkpoints"] and _text_of(options["checkpoints"]).split()
+            if options["file"]:
+                if tenant is not None:
+                    raise CommandError("A tenant goes with no --file.", returncode=2)
+                self._verify_file(options["file"], keys, given or [])
+            else:
+                kept = configured_store()
+                lines = kept.read if kept else lambda tenant_id: []
+                if given:
+                    lines = partial(lines_about, lines=given)
+                self._verify_trails(find_trails(tenant), keys, lines)
+        except ProofError as fault:
+            raise CommandError(str(fault)) from fault
+
+    def _verify_file(self, path: Path, keys: Keys, lines: Sequence[str]) -> None:
+        """Needs no database: nothing here asks for one."""
+        tally = Tally()
+        with _opened(path) as file:
+            signed = [read_checkpoint(line, keys) for line in lines]
+            findings = verify_export(file, keys, tally=tally, checkpoints=signed)
+        for finding in findings:
+            self.stdout.write(f"{finding.code}\t{path.name}\t{finding.sentence}")
+        if findings:
+            raise CommandError(f"{tally.events} events: {len(findings)} findings.")
+        self.tell(f"{tally.events} events: nothing found.")
+
+    def _verify_trails(self, trails: Mapping[int, str], keys: Keys, lines: Lines) -> None:
         findings: dict[Finding, str] = {}  # each once: some are the installation's
         waits: list[str] = []
         events = rows = 0
@@ -51,7 +105,7 @@ class Command(ServiceCommand):
 
             for tenant_id, name in trails.items():
                 tally = Tally(advance=advance)
-                for finding in self._verify(tenant_id, tally):
+                for finding in self._verify(tenant_id, tally, keys, lines):
                     findings.setdefault(finding, name if finding.tenant_id else INSTALLATION)
                 events, rows = events + tally.events, rows + tally.rows
                 if tally.transaction is not None:
@@ -67,8 +121,15 @@ class Command(ServiceCommand):
             raise CommandError(f"{events} events, {rows} rows: {len(findings)} findings.")
         self.tell(f"{events} events, {rows} rows: nothing found.")
 
-    def _verify(self, tenant_id: int, tally: Tally) -> list[Finding]:
+    def _verify(self, tenant_id: int, tally: Tally, keys: Keys, lines: Lines) -> list[Finding]:
         findings = []
+        checkpoints: list[Checkpoint] = []
+        try:
+            checkpoints = read_log(lines(tenant_id), keys)
+        except ProofRefused as fault:
+            findings.append(
+                Finding(code="checkpoint_forged", tenant_id=tenant_id, sentence=str(fault))
+            )
         try:
             seal(tenant_id, using=database())
         except IntegrityError:
@@ -81,8 +142,35 @@ class Command(ServiceCommand):
                 )
             )
         with unit_of_work(tenant_id=tenant_id, actor=SYSTEM):
-            findings += verify(tenant_id, using=database(), tally=tally)
+            with store().cursor() as cursor:
+                # A login's limit of time is for requests.
+                cursor.execute("SELECT set_config('statement_timeout', '0', true)")
+            findings += verify(
+                tenant_id, using=database(), tally=tally, checkpoints=checkpoints, keys=keys
+            )
         return findings
+
+
+def _text_of(path: Path) -> str:
+    with _opened(path) as file:
+        return file.read()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[TextIO]:
+    """
+    Open a text file that the operator named.
+
+    Raises:
+        ProofRefused: it cannot be read.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            yield file
+    except OSError as fault:
+        raise ProofRefused(f"{path} cannot be read: {fault.strerror}.") from fault
+    except UnicodeDecodeError as fault:
+        raise ProofRefused(f"{path} is no text in UTF-8.") from fault
 
 
 def _columns() -> tuple[ProgressColumn, ...]:

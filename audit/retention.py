@@ -1,0 +1,79 @@
+"""
+Retention: cutting the oldest part of a tenant's trail so that the rest still verifies.
+
+Works as the owner of the tables alone, and commits in small steps: cut short, it goes on where it
+was when it is called again.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.db import connections, transaction
+
+from audit.actors import Actor
+from audit.checkpoints import Checkpoint
+from audit.guards import captured_models
+
+#: Links deleted in one transaction.
+BATCH = 5000
+
+
+def find_prefix(tenant_id: int, *, keep: timedelta, using: str) -> int:
+    """Return the place of the last link whose event, like all before it, is older; 0 for none."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(
+            "SELECT coalesce(min(link.sequence)"
+            " FILTER (WHERE event.at >= consentful_now() - make_interval(secs => %s)) - 1,"
+            " max(link.sequence), 0)"
+            " FROM consentful_audit_seal AS link JOIN consentful_audit_event AS event"
+            " ON event.id = link.event_id WHERE link.tenant_id = %s",
+            [keep.total_seconds(), tenant_id],
+        )
+        return int(cursor.fetchone()[0])
+
+
+def write_snapshots(tenant_id: int, upto: int, *, actor: Actor, using: str) -> int:
+    """Repeat each live row whose last event stands in the prefix; return how many there were."""
+    models = {model.noun: model._meta.db_table for model in captured_models()}
+    with connections[using].cursor() as cursor:
+        cursor.execute("SELECT * FROM consentful_uncovered(%s, %s)", [tenant_id, upto])
+        records = cursor.fetchall()
+    written = 0
+    for noun, record_id in records:
+        with transaction.atomic(using=using), connections[using].cursor() as cursor:
+            cursor.execute(
+                "SELECT consentful_snapshot(%s, %s, %s, %s)",
+                [models[noun], noun, record_id, actor.as_context()],
+            )
+            written += bool(cursor.fetchone()[0])
+    return written
+
+
+def cut(checkpoint: Checkpoint, *, actor: Actor, using: str) -> None:
+    """Decide that everything up to the checkpoint's link goes. Nothing is deleted yet."""
+    with transaction.atomic(using=using), connections[using].cursor() as cursor:
+        cursor.execute(
+            "SELECT consentful_cut(%s, %s, %s, %s, %s)",
+            [
+                checkpoint.tenant_id,
+                checkpoint.sequence,
+                checkpoint.hash,
+                checkpoint.jws,
+                actor.as_context(),
+            ],
+        )
+
+
+def drop_cut(
+    tenant_id: int, *, using: str, tell: Callable[[int], object] = lambda total: None
+) -> int:
+    """Delete what cuts cover, in batches; return how many events are gone."""
+    total = 0
+    while True:
+        with transaction.atomic(using=using), connections[using].cursor() as cursor:
+            cursor.execute("SELECT consentful_drop_cut(%s, %s)", [tenant_id, BATCH])
+            dropped = int(cursor.fetchone()[0])
+        total += dropped
+        tell(total)
+        if dropped < BATCH:
+            return total

@@ -1,0 +1,142 @@
+"""
+Where checkpoints are kept outside the database: a folder, or a command of the host's.
+
+A store only keeps lines; what they prove belongs in `audit.checkpoints`.
+"""
+
+import base64
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from audit.conf import checkpoints
+from audit.exceptions import ProofError
+
+#: Seconds that a command may take.
+PATIENCE = 60
+
+
+class Store(Protocol):
+    """Keeps one log of signed lines for each tenant; a line can be added, never changed."""
+
+    def read(self, tenant_id: int) -> list[str]:
+        """
+        Return the lines of one log, oldest first.
+
+        Raises:
+            StoreFailed: the store cannot be read.
+        """
+
+    def append(self, tenant_id: int, line: str) -> None:
+        """
+        Add a line to a log, durably.
+
+        Raises:
+            StoreFailed: the line was not stored.
+        """
+
+
+class StoreFailed(ProofError):
+    """The place where checkpoints are kept does not answer; the text says what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderStore:
+    """One file per tenant, ``tenant-17.jws``, to which lines are added. Put it on another machine."""
+
+    folder: Path
+
+    def read(self, tenant_id: int) -> list[str]:
+        try:
+            text = self._file(tenant_id).read_text("ascii")
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError) as fault:
+            raise StoreFailed(f"The checkpoints cannot be read: {fault}") from fault
+        # What follows the last line end is a line whose writing was cut short.
+        return text[: text.rfind("\n") + 1].splitlines()
+
+    def append(self, tenant_id: int, line: str) -> None:
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with self._file(tenant_id).open("a+b") as log:
+                log.seek(0)
+                log.truncate(log.read().rfind(b"\n") + 1)
+                log.write(f"{line}\n".encode("ascii"))
+                log.flush()
+                os.fsync(log.fileno())
+        except OSError as fault:
+            raise StoreFailed(f"The checkpoint cannot be written: {fault}") from fault
+
+    def _file(self, tenant_id: int) -> Path:
+        return self.folder / f"tenant-{tenant_id}.jws"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandStore:
+    """
+    A command of the host's, called as ``COMMAND… read TENANT`` and ``COMMAND… append TENANT``.
+
+    `read` prints the log; `append` takes the new line on standard input and ends with 0 once it is
+    kept. TENANT is a number; 0 is the installation.
+    """
+
+    command: Sequence[str]
+
+    def read(self, tenant_id: int) -> list[str]:
+        return self._run("read", tenant_id, "").splitlines()
+
+    def append(self, tenant_id: int, line: str) -> None:
+        self._run("append", tenant_id, f"{line}\n")
+
+    def _run(self, verb: str, tenant_id: int, text: str) -> str:
+        command = [*self.command, verb, str(tenant_id)]
+        try:
+            ran = subprocess.run(  # noqa: S603  the operator's own command, without a shell
+                command, input=text, capture_output=True, text=True, timeout=PATIENCE, check=True
+            )
+        except (OSError, ValueError, subprocess.SubprocessError) as fault:
+            said = getattr(fault, "stderr", None) or fault
+            raise StoreFailed(f"The command that keeps checkpoints failed: {said}") from fault
+        return ran.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class LineStore:
+    """Lines that somebody else keeps: earlier ones are given, new ones are handed to `write`."""
+
+    lines: Sequence[str]
+    write: Callable[[str], object]
+
+    def read(self, tenant_id: int) -> list[str]:
+        return lines_about(tenant_id, self.lines)
+
+    def append(self, tenant_id: int, line: str) -> None:
+        self.write(line)
+
+
+def lines_about(tenant_id: int, lines: Iterable[str]) -> list[str]:
+    """Return the lines that claim to be about a tenant, in their order."""
+    return [line for line in lines if _tenant_of(line) == tenant_id]
+
+
+def _tenant_of(line: str) -> int | None:
+    """Return the tenant that a signed line claims to be about; its signature is not checked."""
+    try:
+        payload = line.split(".")[1]
+        claimed = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        return int(claimed["tenant_id"])
+    except (ValueError, LookupError, TypeError):
+        return None
+
+
+def configured_store() -> Store | None:
+    """Return the store that the settings name, if they name one."""
+    place = checkpoints()
+    if place is None:
+        return None
+    return FolderStore(place) if isinstance(place, Path) else CommandStore(place)
