@@ -114,7 +114,7 @@ def test_whoever_verifies_gets_the_public_keys_without_a_token(get: Get) -> None
 
 
 def test_where_nothing_is_signed_there_is_no_checkpoint(get: Get, settings: Any) -> None:
-    settings.CONSENTFUL_SIGNING_KEY = None
+    settings.CONSENTFUL_SIGNING_KEY = settings.CONSENTFUL_SIGNING_KEY_FALLBACKS = None
     for path in ("audit/checkpoint", "audit/export"):
         answered = get(path)
         assert (answered.status_code, answered.json()["code"]) == (404, "not_found")
