@@ -26,10 +26,21 @@ def prometheus() -> Any:
     Imported when it is first needed, never earlier: on its import the client decides whether
     processes count together (PROMETHEUS_MULTIPROC_DIR), and a server sets that when it starts.
     """
-    return _find("prometheus_client")
+    client = _find("prometheus_client")
+    if client is not None:
+        # Modules that the package itself leaves to whoever needs them.
+        for name in ("core", "multiprocess", "parser"):
+            _find(f"prometheus_client.{name}")
+    return client
 
 
 @cache
 def opentelemetry() -> tuple[Any, Any]:
     """Return `opentelemetry.trace` and `opentelemetry.propagate`, or None twice."""
     return _find("opentelemetry.trace"), _find("opentelemetry.propagate")
+
+
+@cache
+def opentelemetry_sdk() -> tuple[Any, Any]:
+    """Return `opentelemetry.sdk.trace` and its `export`, or None twice; the apps never ask."""
+    return _find("opentelemetry.sdk.trace"), _find("opentelemetry.sdk.trace.export")

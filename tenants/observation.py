@@ -64,6 +64,18 @@ def note(logger: logging.Logger, level: int, event: str, **facts: Any) -> None:
     logger.log(level, "%s %s", event, text, extra=told)
 
 
+def note_sealed(*, sealed: int, stuck: int) -> None:
+    """Log one round of sealing; one that found nothing to do is worth no line of its own."""
+    level = logging.ERROR if stuck else logging.INFO if sealed else logging.DEBUG
+    note(JOBS, level, "seal", sealed=sealed, stuck=stuck)
+
+
+def note_purged(*, purged: int, tenants: int, duration: float) -> None:
+    """Log one round of purging, as above."""
+    level = logging.INFO if purged else logging.DEBUG
+    note(JOBS, level, "purge", purged=purged, tenants=tenants, duration=round(duration, 6))
+
+
 def note_fault(problem: BaseException, *, request_id: str | None = None) -> None:
     """
     Log where an unexpected exception came from, and nothing it says.
@@ -73,7 +85,7 @@ def note_fault(problem: BaseException, *, request_id: str | None = None) -> None
     note(FAULTS, logging.ERROR, "fault", request_id=request_id, **describe(problem))
 
 
-def describe(problem: BaseException) -> dict[str, Any]:
+def describe(problem: BaseException) -> dict[str, str | None]:
     """Return type, SQLSTATE and frames of an exception, as facts."""
     return {
         "error": type(problem).__qualname__,

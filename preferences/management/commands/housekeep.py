@@ -1,5 +1,6 @@
 """Purge and seal, once or for as long as the service runs."""
 
+import logging
 import signal
 import threading
 from typing import Any
@@ -8,11 +9,13 @@ from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from preferences.jobs import purge_all
 from tenants.commands import ServiceCommand
+from tenants.observation import JOBS, describe, note
 from tenants.trail import seal_trails
 
 
 class Command(ServiceCommand):
     help = "Purge what has expired and seal the trail; with --loop, every few seconds."
+    is_job = True
 
     def add_arguments(self, parser: Any) -> None:
         parser.add_argument("--loop", action="store_true")
@@ -32,9 +35,9 @@ class Command(ServiceCommand):
             try:
                 purge_all(most_batches=10)
                 self.warn(seal_trails()[1])
-            except (DatabaseError, InterfaceError):
+            except (DatabaseError, InterfaceError) as fault:
                 # The store is away: the next round finds it again.
-                self.tell("Housekeeping waits for the database.")
+                note(JOBS, logging.WARNING, "job_refused", job="housekeep", **describe(fault))
             close_old_connections()
             stop.wait(options["seconds"])
 

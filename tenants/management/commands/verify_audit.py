@@ -18,6 +18,7 @@ from audit.actors import SYSTEM
 from audit.sealing import seal
 from audit.verification import Finding, Tally, verify
 from tenants.commands import ServiceCommand
+from tenants.results import report_verification
 from tenants.services import get_tenant
 from tenants.trail import INSTALLATION, list_trails
 from tenants.units import database, unit_of_work
@@ -29,6 +30,8 @@ class Command(ServiceCommand):
         " Prints one line per finding; exits with 1 where there is one."
     )
 
+    is_job = True
+
     def add_arguments(self, parser: Any) -> None:
         parser.add_argument("tenant", nargs="?", help="only this one; all of them by default")
 
@@ -39,7 +42,7 @@ class Command(ServiceCommand):
             trails = {found.pk: found.slug}
         findings: dict[Finding, str] = {}  # each once: some are the installation's
         waits: list[str] = []
-        events = rows = 0
+        events = rows = waiting = 0
         console = Console(stderr=True)
         with Progress(
             *_columns(), console=console, transient=True, disable=not console.is_terminal
@@ -54,11 +57,19 @@ class Command(ServiceCommand):
                 for finding in self._verify(tenant_id, tally):
                     findings.setdefault(finding, name if finding.tenant_id else INSTALLATION)
                 events, rows = events + tally.events, rows + tally.rows
+                waiting += tally.waiting
                 if tally.transaction is not None:
                     waits.append(
                         f"{name}: {tally.waiting} events are waiting for transaction {tally.transaction}."
                     )
                 progress.advance(task)
+        report_verification(
+            events=events,
+            rows=rows,
+            waiting=waiting,
+            findings=len(findings),
+            is_whole=tenant is None,
+        )
         for wait in waits:
             self.tell(wait)
         for finding, name in findings.items():
