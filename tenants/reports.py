@@ -9,9 +9,11 @@ quote rows. Here belongs the taking away; what our own lines hold belongs in `te
 import logging
 from collections.abc import Iterator
 from copy import copy
+from typing import Any
 
 from django.conf import settings
 from django.utils.html import format_html
+from django.utils.log import AdminEmailHandler
 from django.utils.safestring import SafeString
 from django.views.debug import ExceptionReporter
 
@@ -20,29 +22,33 @@ from tenants.observation import describe, frames_of, route_of
 OURS = "consentful"
 
 
-class WithoutValues(logging.Filter):
+def strip(record: logging.LogRecord) -> logging.LogRecord:
     """
-    Lets every record pass, without what may hold a value.
+    Return our own record as it is, and a copy of any other without what may hold a value.
 
-    Our own records hold none. Of others the place of the call stays, and the types and frames of
-    an exception: even a constant message may have been put together from values before.
+    Of those the place of the call stays, and the types and frames of an exception: even a
+    constant message may have been put together from values before.
     """
+    if record.name.split(".")[0] == OURS:
+        return record
+    facts: dict[str, str | None] = {}
+    if record.exc_info and record.exc_info[1] is not None:
+        facts = describe(record.exc_info[1])
+    told = " ".join(f"{name}={one}" for name, one in facts.items() if one is not None)
+    bare = copy(record)  # other handlers may show all of it
+    bare.msg = "%s:%d%s"
+    bare.args = (record.pathname, record.lineno, f" {told}" if told else "")
+    bare.exc_info = bare.exc_text = bare.stack_info = None
+    bare.__dict__.pop("request", None)
+    return bare
+
+
+class WithoutValues(logging.Filter):
+    """For a handler that writes lines: lets every record pass, stripped."""
 
     def filter(self, record: logging.LogRecord) -> bool | logging.LogRecord:
-        """Return our own record as it is, and a bare copy of any other."""
-        if record.name.split(".")[0] == OURS:
-            return True
-        facts: dict[str, str | None] = {}
-        if record.exc_info and record.exc_info[1] is not None:
-            facts = describe(record.exc_info[1])
-        told = " ".join(f"{name}={one}" for name, one in facts.items() if one is not None)
-        record = copy(record)  # other handlers may show all of it
-        record.msg = "%s:%d%s"
-        record.args = (record.pathname, record.lineno, f" {told}" if told else "")
-        record.exc_info = record.exc_text = record.stack_info = None
-        # What a handler would send along: the mail to admins shows the whole request.
-        record.__dict__.pop("request", None)
-        return record
+        """Return what the handler may write."""
+        return strip(record)
 
 
 class ExceptionReporterWithoutValues(ExceptionReporter):
@@ -77,3 +83,19 @@ class ExceptionReporterWithoutValues(ExceptionReporter):
             yield f"{facts['error']}{f' (SQLSTATE {state})' if state else ''}"
             yield from (f"  {frame}" for frame in frames_of(problem))
             problem = problem.__cause__ or problem.__context__
+
+
+class AdminEmailHandlerWithoutValues(AdminEmailHandler):
+    """Django's mail to admins, with that report; its subject names no path."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.reporter_class = ExceptionReporterWithoutValues
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Mail the record, stripped of all but what the report asks for."""
+        bare = strip(record)
+        if bare is not record:
+            bare.exc_info = record.exc_info
+            bare.__dict__.update({"request": getattr(record, "request", None)})
+        super().emit(bare)

@@ -35,6 +35,9 @@ class NoSpan:
 
 NO_SPAN = NoSpan()
 
+#: Headers that carry free text of the caller's: a trace goes on without them.
+FREE_TEXT = frozenset({"HTTP_TRACESTATE", "HTTP_BAGGAGE"})
+
 #: The last provider that was seen, and its tracer: making one costs more than a span.
 _known: tuple[Any, Any] = (None, None)
 
@@ -70,7 +73,7 @@ def request_span(request: HttpRequest) -> Iterator[Span]:
         carrier = {
             name[5:].replace("_", "-").lower(): value
             for name, value in request.META.items()
-            if name.startswith("HTTP_")
+            if name.startswith("HTTP_") and name not in FREE_TEXT
         }
         parent = propagate.extract(carrier)
     with tracer.start_as_current_span(
