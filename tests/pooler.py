@@ -177,9 +177,12 @@ def main() -> int:
         }
         if "superuser" in server:
             environment["TEST_SUPERUSER_URL"] = as_url(server["superuser"])
-        return subprocess.call(
+        status = subprocess.call(
             [sys.executable, "-m", "pytest", *sys.argv[1:]], cwd=ROOT, env=environment
         )
+        served = sum(int(str(one["total_xact_count"])) for one in pooler.show("STATS"))
+        print(f"PgBouncer: {served} transactions, {SERVER_CONNECTIONS} server connections.")  # noqa: T201  a program of its own
+        return status if served else 1
 
 
 if __name__ == "__main__":
