@@ -57,7 +57,7 @@ class Command(BaseCommand):
         # Before anything is counted: all processes of this service count together.
         with tempfile.TemporaryDirectory(prefix="consentful-metrics-") as directory:
             if settings.METRICS_TOKEN is not None:
-                os.environ.setdefault(SHARED, directory)
+                os.environ[SHARED] = directory
             self.serve(is_keeping_house=not options["no_housekeeping"])
 
     def serve(self, *, is_keeping_house: bool) -> None:
