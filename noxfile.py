@@ -2,6 +2,7 @@
 The other ends of what is supported, beside the newest that `make test` runs on.
 
 `python -m nox -s oldest` runs the suite on the oldest Python, Django and PostgreSQL;
+`python -m nox -s pooler` runs the tests of the HTTP interface behind PgBouncer;
 `python -m nox -s requirements` pins the requirements again.
 """
 
@@ -10,6 +11,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,6 +57,12 @@ def oldest(session: nox.Session) -> None:
             environment["TEST_SUPERUSER_URL"],
         )
         session.run("python", "-m", "pytest", *session.posargs, env=environment)
+
+
+@nox.session(venv_backend="none")
+def pooler(session: nox.Session) -> None:
+    """Run the tests over HTTP in transaction mode, with two connections to the server."""
+    session.run(sys.executable, "-m", "tests.pooler", "tests/http", *session.posargs)
 
 
 @nox.session(python=OLDEST_PYTHON)

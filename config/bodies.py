@@ -12,7 +12,7 @@ from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 #: The server passes the process's environment into every request, where error pages show it.
-SECRETS = ("DATABASE_URL", "DATABASE_OWNER_URL", "SECRET_KEY", "SIGNING_KEY")
+SECRETS = ("DATABASE_URL", "DATABASE_OWNER_URL", "METRICS_TOKEN", "SECRET_KEY", "SIGNING_KEY")
 
 PIECE = 64 * 1024
 

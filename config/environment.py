@@ -9,7 +9,7 @@ URL holds a password.
 import ipaddress
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,9 @@ CONNECT_SECONDS = 5
 
 #: Seconds that an idle connection is kept; it is tested before each use.
 IDLE_SECONDS = 600
+
+#: Characters; what `openssl rand -hex 16` prints has twice as many.
+SHORTEST_SECRET = 16
 
 
 def read_text(name: str, default: str = "") -> str:
@@ -57,6 +60,24 @@ def read_command(name: str) -> list[str]:
         return shlex.split(read_text(name))
     except ValueError as fault:
         raise ImproperlyConfigured(f"{name} is no command line: {fault}.") from fault
+
+
+def read_choice(name: str, choices: Sequence[str]) -> str:
+    """Return one of the words; the first one where the variable is unset."""
+    text = read_text(name, choices[0])
+    if text not in choices:
+        raise ImproperlyConfigured(f"{name} must be {' or '.join(choices)}.")
+    return text
+
+
+def read_secret(name: str) -> str | None:
+    """Return a bearer token that strangers cannot guess, or None where the variable is unset."""
+    text = read_text(name)
+    if text and (len(text) < SHORTEST_SECRET or not all("!" <= one <= "~" for one in text)):
+        raise ImproperlyConfigured(
+            f"{name} must have at least {SHORTEST_SECRET} visible ASCII characters."
+        )
+    return text or None
 
 
 def is_loopback(host: str) -> bool:

@@ -4,12 +4,15 @@ The housekeeping process beside a service: started, started again, and ended wit
 Here belongs the process alone; what it does is the `housekeep` command.
 """
 
+import logging
 import os
 import subprocess
 import sys
 import threading
 
 from django.conf import settings
+
+from tenants.observation import JOBS, note
 
 COMMAND = [sys.executable, "-m", "config.lifeline", "housekeep", "--loop"]
 
@@ -50,6 +53,8 @@ class Housekeeper:
             if process.poll() is None:
                 _end(process)
             else:
+                status = process.returncode
+                note(JOBS, logging.ERROR, "job_refused", job="housekeep", status=status)
                 self._ending.wait(PAUSE)
 
 

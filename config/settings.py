@@ -13,13 +13,16 @@ from typing import Any
 from config.environment import (
     find_runtime_role,
     is_loopback,
+    read_choice,
     read_command,
     read_database,
     read_flag,
     read_list,
     read_number,
+    read_secret,
     read_text,
 )
+from config.logs import FORMATS, make_logging
 from config.signing import find_former_keys, find_signing_key
 from tenants.openapi_security import SECURITY
 
@@ -169,26 +172,11 @@ STATIC_URL = "static/"
 # Straight from the packages: no collecting step between an update and the admin's style.
 WHITENOISE_USE_FINDERS = True
 
-# No values: Django's own loggers print paths, headers and stack traces, and a path names a
-# person. What happened is one line per request, by `tenants.middleware`.
-LOGGING: dict[str, Any] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
-    },
-    "handlers": {
-        "console": {"class": "logging.StreamHandler", "formatter": "line"},
-        "nowhere": {"class": "logging.NullHandler"},
-    },
-    "loggers": {
-        "consentful": {"handlers": ["console"], "level": "INFO", "propagate": False},
-        "django": {"handlers": ["console"], "level": "WARNING", "propagate": False},
-        "django.request": {"handlers": ["nowhere"], "propagate": False},
-        "django.security": {"handlers": ["nowhere"], "propagate": False},
-        "django.db.backends": {"handlers": ["nowhere"], "propagate": False},
-        "django.template": {"handlers": ["nowhere"], "propagate": False},
-        # The development server, which `runserver` starts, has a line of its own per request.
-        "django.server": {"handlers": ["nowhere"], "propagate": False},
-    },
-}
+LOG_FORMAT = read_choice("LOG_FORMAT", FORMATS)
+LOGGING = make_logging(LOG_FORMAT)
+DEFAULT_EXCEPTION_REPORTER = "tenants.reports.ExceptionReporterWithoutValues"
+
+#: The bearer token of whoever reads `/metrics`; without one nobody does.
+METRICS_TOKEN = read_secret("METRICS_TOKEN")
+#: Where commands leave what they measured, for `/metrics`.
+CONSENTFUL_METRICS_DIRECTORY: Path | None = DATA_DIR / "metrics"

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from consent.models import ConsentEntry, Purpose
 from tenants.callers import Caller
 from tenants.exceptions import NotFound
+from tenants.metrics import count_gate
 from tenants.times import format_time
 from tenants.units import store
 
@@ -132,4 +133,5 @@ def find_refusal(*, caller: Caller, subject: str, purpose_id: int) -> str | None
             [caller.tenant_id, subject, purpose_id, caller.agent_id],
         )
         code: str | None = cursor.fetchone()[0]
-        return code
+    count_gate(code)
+    return code

@@ -22,6 +22,7 @@ from consent.selectors import State, get_purpose, list_states
 from tenants.callers import Caller
 from tenants.exceptions import PermissionDenied, StaleRevision, ValidationError
 from tenants.idempotency import IdempotencyKey
+from tenants.metrics import count_conflict
 from tenants.scopes import Scope
 from tenants.units import store, unit_of_work
 
@@ -87,10 +88,7 @@ def decide(
             notice = _shown_notice(found, version, locale)
             _check_deadline(expires_at)
         if entry is not None and entry != before.entry:
-            raise StaleRevision(
-                "The person decided anew since you looked.",
-                facts={"current": {"version": before.version, "entry": before.entry}},
-            )
+            raise _stale("The person decided anew since you looked.", before.version, before)
         if notice is not None:
             _check_current(found, notice, before)
         elif before.status in ("refused", "withdrawn"):
@@ -189,10 +187,12 @@ def _shown_notice(purpose: Purpose, version: int, locale: str | None) -> Notice:
 def _check_current(purpose: Purpose, notice: Notice, before: State) -> None:
     if notice.version < purpose.required_version:
         newest = purpose.notices.aggregate(newest=Max("version"))["newest"]
-        raise StaleRevision(
-            f"The notice changed: show version {newest} and ask again.",
-            facts={"current": {"version": newest, "entry": before.entry}},
-        )
+        raise _stale(f"The notice changed: show version {newest} and ask again.", newest, before)
+
+
+def _stale(detail: str, version: int | None, before: State) -> StaleRevision:
+    count_conflict(StaleRevision.code)
+    return StaleRevision(detail, facts={"current": {"version": version, "entry": before.entry}})
 
 
 def _check_deadline(expires_at: datetime | None) -> None:

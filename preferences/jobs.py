@@ -1,11 +1,13 @@
 """Housekeeping: what is past its deadline goes."""
 
+import time
 from collections.abc import Callable
 
 from audit.actors import SYSTEM
 from preferences.services import purge_expired
 from tenants.idempotency import purge_answers
 from tenants.models import Tenant
+from tenants.observation import note_purged
 from tenants.units import unit_of_work
 
 BATCH = 1000
@@ -21,8 +23,10 @@ def purge_all(
         most_batches: per tenant; None for as many as it takes.
         tell: called with the number so far after each batch.
     """
+    started = time.perf_counter()
     total = 0
-    for tenant_id in Tenant.objects.values_list("pk", flat=True).order_by("pk"):
+    tenants = Tenant.objects.values_list("pk", flat=True).order_by("pk")
+    for tenant_id in tenants:
         with unit_of_work(tenant_id=tenant_id, actor=SYSTEM):
             purge_answers(tenant_id=tenant_id)
         batches = 0
@@ -33,4 +37,5 @@ def purge_all(
             batches += 1
             if count < BATCH:
                 break
+    note_purged(purged=total, tenants=len(tenants), duration=time.perf_counter() - started)
     return total

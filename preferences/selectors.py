@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 
 from audit.actors import SYSTEM
 from consent.selectors import find_refusal
+from preferences.decisions import count_read
 from preferences.exceptions import refusal_of
 from preferences.models import Definition
 from preferences.records import COLUMNS, Record
@@ -38,6 +39,7 @@ def get_preference(*, caller: Caller, scope: Scope, key: str) -> Record:
             [caller.tenant_id, str(scope), scope.kind, scope.subject, key, caller.agent_id],
         )
         outcome, purpose, *row = cursor.fetchone()
+    count_read(outcome, scope=scope, purpose=purpose)
     record = Record.from_row(row, purpose)
     if outcome != "found" or record is None:
         raise refusal_of(outcome, scope=scope, key=key, purpose=purpose, record=None)

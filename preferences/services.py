@@ -1,9 +1,11 @@
 """Changes of preferences: one function each, one unit of work each. Who may ask is settled before."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from preferences.decisions import count_delete, count_refusal, count_write
 from preferences.exceptions import refusal_of
 from preferences.models import Preference, Writer
 from preferences.records import COLUMNS, Record
@@ -20,8 +22,10 @@ from tenants.callers import Caller, check_reach
 from tenants.documents import JSONValue
 from tenants.exceptions import Forbidden, InvalidValue, ServiceError
 from tenants.idempotency import IdempotencyKey
+from tenants.metrics import count_purged
 from tenants.scopes import Scope, check_key
 from tenants.times import format_time, parse_time
+from tenants.tracing import unit_span
 from tenants.units import current_unit, record_denied, store, unit_of_work
 
 Mode = Literal["create", "replace", "any", "upsert"]
@@ -180,7 +184,9 @@ def purge_expired(*, tenant_id: int, actor: Any, most: int = 1000) -> int:
             " ORDER BY expires_at LIMIT %s FOR UPDATE SKIP LOCKED)",
             [tenant_id, tenant_id, most],
         )
-        return int(cursor.rowcount)
+        count = int(cursor.rowcount)
+    count_purged(count)
+    return count
 
 
 def source_of(caller: Caller, scope: Scope) -> str:
@@ -291,6 +297,7 @@ def run_put(
         if outcome != "definition_changed":
             break
         reload = True  # another process changed the catalogue since this one compiled it
+    count_write(outcome, scope=scope)
     if outcome == "checked":
         if faults and not is_check_only:
             raise InvalidValue("The value does not fit the schema of its key.", errors=faults)
@@ -325,6 +332,7 @@ def run_delete(
         None if revisions is None else list(revisions),
         not is_check_only,
     )
+    count_delete(outcome, scope=scope)
     if outcome not in ("deleted", "checked"):
         refusal = refusal_of(outcome, scope=scope, key=key, purpose=purpose, record=record)
         raise _recorded(refusal, caller)
@@ -349,7 +357,13 @@ def _call(
         *more,
     ]
     casts = _CASTS[verb]
-    with store().cursor() as cursor:
+    # Without a unit around it, this one statement is the transaction.
+    traced = (
+        nullcontext()
+        if unit is not None
+        else unit_span(tenant_id=caller.tenant_id, fenced=len(fences(scope)))
+    )
+    with traced, store().cursor() as cursor:
         cursor.execute(
             f"SELECT outcome, purpose, {COLUMNS} FROM consentful_preference_{verb}({casts})",  # noqa: S608  constant text
             arguments,
@@ -370,7 +384,8 @@ _CASTS = {
 
 
 def _recorded(refusal: ServiceError, caller: Caller) -> ServiceError:
-    """Leave the denied event of a refusal that no unit of work of this app's will see."""
+    """Count a refusal; leave its denied event where no unit of work of this app's will see it."""
+    count_refusal(refusal)
     if isinstance(refusal, Forbidden) and current_unit() is None:
         record_denied(refusal, tenant_id=caller.tenant_id, actor=caller.actor)
     return refusal

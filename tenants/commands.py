@@ -1,31 +1,50 @@
 """What every command shares: refusals as one line and exit 1, results alone on standard output."""
 
-from typing import Any
+import logging
+from typing import Any, ClassVar
 
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError
+from django.db import DatabaseError, OperationalError
 
 from tenants.exceptions import NotFound, ServiceError
+from tenants.observation import JOBS, describe, note
 
 
 class ServiceCommand(BaseCommand):
     """Base of the commands: `run` does the work, refusals become one clear line."""
 
     requires_system_checks: Any = []
+    #: Whether it runs unattended: a refusal is then logged too.
+    is_job: ClassVar[bool] = False
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             self.run(**options)
         except ServiceError as refusal:
+            self._note(refusal)
             where = ", ".join(error.pointer for error in refusal.errors if error.pointer)
             raise CommandError(f"{refusal.detail}{f' ({where})' if where else ''}") from refusal
         except OperationalError as fault:
+            self._note(fault)
             raise CommandError(f"The database cannot be reached: {fault}".strip()) from fault
+        except DatabaseError as fault:
+            self._note(fault)
+            # Its words may quote a row; `--traceback` shows them to whoever asks.
+            facts = describe(fault)
+            raise CommandError(
+                f"The database refused it: {facts['error']}, SQLSTATE {facts['sqlstate']}."
+            ) from fault
 
     def run(self, **options: Any) -> None:
         """Do the work; overridden."""
         raise NotImplementedError
+
+    def _note(self, problem: Exception) -> None:
+        if self.is_job:
+            name = type(self).__module__.rpartition(".")[2]
+            code = getattr(problem, "code", None)
+            note(JOBS, logging.ERROR, "job_refused", job=name, code=code, **describe(problem))
 
     def tell(self, line: str) -> None:
         """Say on standard error what was done."""

@@ -1,6 +1,7 @@
 """The settings of this app: one typed function each, read when asked, never at import."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -33,6 +34,17 @@ def docs_url() -> str:
     Default: ``https://consentful.example/docs/errors``.
     """
     return getattr(settings, "CONSENTFUL_DOCS_URL", "https://consentful.example/docs/errors")
+
+
+def metrics_directory() -> Path | None:
+    """
+    `CONSENTFUL_METRICS_DIRECTORY`: folder in which commands leave what they measured.
+
+    Each writes one file of Prometheus' text format, as the node exporter's textfile collector reads
+    it. Default: None, they leave nothing.
+    """
+    path = getattr(settings, "CONSENTFUL_METRICS_DIRECTORY", None)
+    return None if path is None else Path(path)
 
 
 def resolve_tenant(request: HttpRequest, name: str) -> str:

@@ -1,7 +1,6 @@
 """Refusals as HTTP answers: RFC 9457 problem details, for our errors, Django's and DRF's alike."""
 
 import json
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,8 +30,7 @@ from tenants.exceptions import (
     UnsupportedMediaType,
     ValidationError,
 )
-
-logger = logging.getLogger("consentful")
+from tenants.observation import note_fault
 
 #: DRF's own exceptions, most special first.
 FROM_DRF: tuple[tuple[type[drf.APIException], type[ServiceError]], ...] = (
@@ -110,20 +108,5 @@ def answer_problem(
 
 
 def log_fault(request: HttpRequest, problem: BaseException) -> None:
-    """
-    Log where an unexpected exception came from, and nothing it says.
-
-    Messages and local variables can hold what a person stored; frames and types cannot.
-    """
-    frames = []
-    trace = problem.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        frames.append(f"{code.co_filename}:{trace.tb_lineno} {code.co_name}")
-        trace = trace.tb_next
-    logger.error(
-        "request %s failed with %s at %s",
-        getattr(request, "consentful_request_id", "-"),
-        type(problem).__qualname__,
-        " < ".join(reversed(frames[-12:])),
-    )
+    """Log where an unexpected exception of a request came from, and nothing it says."""
+    note_fault(problem, request_id=getattr(request, "consentful_request_id", None))

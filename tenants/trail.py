@@ -13,6 +13,7 @@ from audit.models import Event
 from audit.sealing import seal
 from tenants.exceptions import ValidationError
 from tenants.models import Tenant
+from tenants.observation import note_sealed
 from tenants.services import get_tenant
 from tenants.times import format_time
 from tenants.units import database, store, unit_of_work
@@ -165,4 +166,5 @@ def seal_trails() -> tuple[int, list[str]]:
             sealed += seal(tenant_id, using=database())
         except IntegrityError:
             stuck.append(name)
+    note_sealed(sealed=sealed, stuck=len(stuck))
     return sealed, stuck

@@ -16,6 +16,7 @@ from audit.actors import Actor
 from audit.services import record_event
 from tenants.exceptions import Forbidden
 from tenants.models import Tenant
+from tenants.tracing import unit_span, waiting
 
 
 @dataclass(slots=True)
@@ -74,8 +75,11 @@ def unit_of_work(
 
     unit = Unit(tenant_id, actor, dict.fromkeys(subjects, exclusive))
     try:
-        with transaction.atomic(using=connection.alias):
-            with connection.cursor() as cursor:
+        with (
+            unit_span(tenant_id=tenant_id, fenced=len(unit.fences)) as span,
+            transaction.atomic(using=connection.alias),
+        ):
+            with connection.cursor() as cursor, waiting(span):
                 cursor.execute(
                     "SELECT consentful_enter(%s, %s, %s::text[], %s)",
                     [tenant_id, actor.as_context(), list(unit.fences), exclusive],

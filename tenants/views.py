@@ -94,6 +94,7 @@ class TenantAPIView(APIView):
             raise MethodNotAllowed(headers={"Allow": ", ".join(self.allowed_methods)})
         if not caller.tenant_id:
             raise NotFound
+        request._request.consentful_tenant = caller.tenant  # type: ignore[attr-defined]  # for the log
         self.caller = replace(caller, request_id=request_id)
         self.check_encoding(request)
         self.read_path(**kwargs)
@@ -255,6 +256,9 @@ class TenantAPIView(APIView):
         answered: HttpResponseBase = super().finalize_response(request, response, *args, **kwargs)
         answered["X-Request-ID"] = request_id_of(request._request)
         mark_private(answered)
+        # Django's own line about a refusal names the path, and the mail to admins that it sends
+        # for a fault holds headers and body besides: the middleware's line stands for both.
+        answered._has_been_logged = True  # type: ignore[attr-defined]  # read by django.utils.log
         return answered
 
 

@@ -157,17 +157,22 @@ def find_free_port() -> int:
 
 @contextlib.contextmanager
 def run_service(
-    *arguments: str, **environment: str
+    *arguments: str, output: Path | None = None, **environment: str
 ) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Yield the base URL and the process of a service that runs until the block ends."""
+    """
+    Yield the base URL and the process of a service that runs until the block ends.
+
+    Args:
+        output: a file for what the service prints, for whoever wants to read it.
+    """
     port = find_free_port()
-    with tempfile.TemporaryFile() as output:
+    with output.open("wb+") if output else tempfile.TemporaryFile() as written:
         process = subprocess.Popen(
             [sys.executable, "manage.py", "serve", *arguments],
             cwd=ROOT,
             env=os.environ | {"HOST": "127.0.0.1", "PORT": str(port)} | environment,
             stdin=subprocess.DEVNULL,
-            stdout=output,
+            stdout=written,
             stderr=subprocess.STDOUT,
             process_group=0,
         )
@@ -176,8 +181,8 @@ def run_service(
             deadline = time.monotonic() + PATIENCE
             while not answers(f"{url}/healthz"):
                 if process.poll() is not None or time.monotonic() > deadline:
-                    output.seek(0)
-                    pytest.fail(f"The service does not start:\n{output.read().decode()}")
+                    written.seek(0)
+                    pytest.fail(f"The service does not start:\n{written.read().decode()}")
                 time.sleep(0.05)
             yield url, process
         finally:

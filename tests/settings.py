@@ -7,6 +7,7 @@ owner then needs CREATEDB. Everything else is pinned, whatever the environment h
 
 import os
 
+from config.logs import make_logging
 from config.settings import *  # noqa: F403
 from config.settings import DATABASES
 
@@ -19,6 +20,11 @@ IS_DEVELOPMENT = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = False
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", "testserver"]
 CSRF_TRUSTED_ORIGINS = []
+
+LOG_FORMAT = "text"
+LOGGING = make_logging(LOG_FORMAT)
+METRICS_TOKEN = None
+CONSENTFUL_METRICS_DIRECTORY = None
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 

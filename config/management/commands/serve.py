@@ -1,9 +1,11 @@
 """Serves the API, the admin and the documentation, with housekeeping, until it is told to stop."""
 
+import logging
 import os
 import signal
 import socket
 import sys
+import tempfile
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -17,6 +19,8 @@ from config.environment import is_loopback
 from config.health import find_missing_migrations
 from config.housekeeping import Housekeeper
 from config.lifeline import VARIABLE
+from config.metrics import SHARED
+from tenants.observation import JOBS, note
 
 #: Threads of all workers together: each one keeps a connection to the database.
 MOST_THREADS = 160
@@ -50,6 +54,14 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        # Before anything is counted: all processes of this service count together.
+        with tempfile.TemporaryDirectory(prefix="consentful-metrics-") as directory:
+            if settings.METRICS_TOKEN is not None:
+                os.environ[SHARED] = directory
+            self.serve(is_keeping_house=not options["no_housekeeping"])
+
+    def serve(self, *, is_keeping_house: bool) -> None:
+        """Check what must be there, then serve until a signal comes."""
         # Until the server listens to signals itself: leave through the usual way out, which
         # stops the embedded database.
         signal.signal(signal.SIGTERM, _leave)
@@ -73,7 +85,7 @@ class Command(BaseCommand):
         def started() -> None:
             # A closed terminal would otherwise mean "restart the workers".
             signal.signal(signal.SIGHUP, server.signal_handler_interrupt)
-            if not options["no_housekeeping"]:
+            if is_keeping_house:
                 housekeeper.start()
             self.announce()
 
@@ -81,7 +93,7 @@ class Command(BaseCommand):
             server.serve()
         finally:
             housekeeper.stop()
-        self.stderr.write("Consentful has stopped.")
+        self.tell("Consentful has stopped.", "stopped")
 
     def refuse_to_expose_development(self) -> None:
         if settings.IS_DEVELOPMENT and not is_loopback(settings.HOST):
@@ -128,9 +140,20 @@ class Command(BaseCommand):
     def announce(self) -> None:
         host = f"[{settings.HOST}]" if ":" in settings.HOST else settings.HOST
         address = f"http://{host}:{settings.PORT}"
-        self.stderr.write(f"Consentful listens on {address}/api/v1/ (Ctrl-C stops it).")
-        self.stderr.write(f"The admin is at {address}/admin/, the API's documentation at")
-        self.stderr.write(f"{address}/api/v1/docs/.")
+        self.tell(
+            f"Consentful listens on {address}/api/v1/ (Ctrl-C stops it).\n"
+            f"The admin is at {address}/admin/, the API's documentation at\n"
+            f"{address}/api/v1/docs/.",
+            "serving",
+            listens=address,
+        )
+
+    def tell(self, words: str, event: str, **facts: str) -> None:
+        """Say it to a person, or to whatever reads the log line by line."""
+        if settings.LOG_FORMAT == "json":
+            note(JOBS, logging.INFO, event, **facts)
+        else:
+            self.stderr.write(words)
 
 
 def _leave(*arguments: Any) -> None:

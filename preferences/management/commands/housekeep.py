@@ -1,5 +1,6 @@
 """Purge and seal, once or for as long as the service runs."""
 
+import logging
 import signal
 import threading
 import time
@@ -10,6 +11,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections
 from audit.stores import configured_store
 from preferences.jobs import purge_all
 from tenants.commands import ServiceCommand
+from tenants.observation import JOBS, describe, note
 from tenants.proof import write_due_checkpoints
 from tenants.trail import list_trails, seal_trails
 
@@ -22,6 +24,7 @@ class Command(ServiceCommand):
         "Purge what has expired, seal the trail and keep a signed checkpoint of it every hour; with"
         " --loop, every few seconds."
     )
+    is_job = True
 
     def add_arguments(self, parser: Any) -> None:
         parser.add_argument("--loop", action="store_true")
@@ -45,9 +48,9 @@ class Command(ServiceCommand):
                 if time.monotonic() >= due:
                     self.write_checkpoints()
                     due = time.monotonic() + CHECKPOINTS
-            except (DatabaseError, InterfaceError):
+            except (DatabaseError, InterfaceError) as fault:
                 # The store is away: the next round finds it again.
-                self.tell("Housekeeping waits for the database.")
+                note(JOBS, logging.WARNING, "job_refused", job="housekeep", **describe(fault))
             close_old_connections()
             stop.wait(options["seconds"])
 

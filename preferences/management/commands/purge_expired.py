@@ -11,6 +11,7 @@ from tenants.commands import ServiceCommand
 
 class Command(ServiceCommand):
     help = "Delete the records whose deadline has passed, in batches. They were gone for readers before."
+    is_job = True
 
     def run(self, **options: Any) -> None:
         # A bar for a person who waits; nothing where nobody looks.

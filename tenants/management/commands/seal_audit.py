@@ -10,6 +10,7 @@ from tenants.trail import seal_trails
 
 class Command(ServiceCommand):
     help = "Add every event that can be sealed to its tenant's hash chain; print how many."
+    is_job = True
 
     def run(self, **options: Any) -> None:
         sealed, stuck = seal_trails()

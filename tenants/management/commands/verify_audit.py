@@ -28,6 +28,7 @@ from audit.signing import Keys, read_keys, trusted_keys
 from audit.stores import configured_store, lines_about
 from audit.verification import verify
 from tenants.commands import ServiceCommand
+from tenants.results import report_verification
 from tenants.trail import INSTALLATION, find_trails
 from tenants.units import database, store, unit_of_work
 
@@ -40,6 +41,8 @@ class Command(ServiceCommand):
         "Seal, then compute every hash again and compare every live row with its last event."
         " Prints one line per finding; exits with 1 where there is one."
     )
+
+    is_job = True
 
     def add_arguments(self, parser: Any) -> None:
         parser.add_argument("tenant", nargs="?", help="only this one; all of them by default")
@@ -93,7 +96,7 @@ class Command(ServiceCommand):
     def _verify_trails(self, trails: Mapping[int, str], keys: Keys, lines: Lines) -> None:
         findings: dict[Finding, str] = {}  # each once: some are the installation's
         waits: list[str] = []
-        events = rows = 0
+        events = rows = waiting = 0
         console = Console(stderr=True)
         with Progress(
             *_columns(), console=console, transient=True, disable=not console.is_terminal
@@ -108,11 +111,19 @@ class Command(ServiceCommand):
                 for finding in self._verify(tenant_id, tally, keys, lines):
                     findings.setdefault(finding, name if finding.tenant_id else INSTALLATION)
                 events, rows = events + tally.events, rows + tally.rows
+                waiting += tally.waiting
                 if tally.transaction is not None:
                     waits.append(
                         f"{name}: {tally.waiting} events are waiting for transaction {tally.transaction}."
                     )
                 progress.advance(task)
+        report_verification(
+            events=events,
+            rows=rows,
+            waiting=waiting,
+            findings=len(findings),
+            is_whole=0 in trails,
+        )
         for wait in waits:
             self.tell(wait)
         for finding, name in findings.items():
