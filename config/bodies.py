@@ -12,7 +12,9 @@ from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 #: The server passes the process's environment into every request, where error pages show it.
-SECRETS = ("DATABASE_URL", "DATABASE_OWNER_URL", "SECRET_KEY", "SIGNING_KEY")
+SECRETS = (
+    "DATABASE_URL", "DATABASE_OWNER_URL", "SECRET_KEY", "SECRET_KEY_FALLBACKS", "SIGNING_KEY",
+)  # fmt: skip
 
 PIECE = 64 * 1024
 

@@ -20,6 +20,7 @@ PLACES = (
     "HOST",
     "PORT",
     "SECRET_KEY",
+    "SECRET_KEY_FALLBACKS",
     "TEST_DATABASE",
     "WEB_CONCURRENCY",
 )
