@@ -230,11 +230,24 @@ ENDS = {"|", "||", "&&", ";", "&", "(", ")"}
 
 
 def shell_lines(text: str) -> Iterator[str]:
-    """Yield what stands after each prompt of a page's `console` blocks, its lines joined."""
+    """Yield what stands after each prompt of a page's `console` blocks, joined as a shell does."""
     for block in FENCE.findall(text):
-        for line in re.sub(r"\\\n\s*", " ", block).splitlines():
+        lines = iter(re.sub(r"\\\n\s*", " ", block).splitlines())
+        for line in lines:
             if line.strip().startswith("$ "):
-                yield line.strip()[2:]
+                line = line.strip()[2:]
+                while is_quote_open(line):
+                    line += f" {next(lines)}"
+                yield line
+
+
+def is_quote_open(line: str) -> bool:
+    """Whether the shell would ask for more before it runs this."""
+    try:
+        shlex.split(line, comments=True)
+    except ValueError:
+        return True
+    return False
 
 
 def simple_commands(line: str) -> Iterator[list[str]]:
