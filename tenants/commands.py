@@ -4,9 +4,13 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError
+from django.db import OperationalError, ProgrammingError
+from psycopg.errors import UndefinedColumn, UndefinedFunction, UndefinedTable
 
 from tenants.exceptions import NotFound, ServiceError
+
+#: What a database says that lacks a migration, or all of them.
+ABSENT = (UndefinedTable, UndefinedColumn, UndefinedFunction)
 
 
 class ServiceCommand(BaseCommand):
@@ -22,6 +26,10 @@ class ServiceCommand(BaseCommand):
             raise CommandError(f"{refusal.detail}{f' ({where})' if where else ''}") from refusal
         except OperationalError as fault:
             raise CommandError(f"The database cannot be reached: {fault}".strip()) from fault
+        except ProgrammingError as fault:
+            if not isinstance(fault.__cause__, ABSENT):
+                raise
+            raise CommandError("The database is not migrated: run `manage.py migrate`.") from fault
 
     def run(self, **options: Any) -> None:
         """Do the work; overridden."""
