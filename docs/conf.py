@@ -36,8 +36,6 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 # Single backticks in a docstring are code.
 default_role = "literal"
-# An option is spelt with two hyphens, which must not become a dash.
-smartquotes = False
 
 html_theme = "furo"
 html_title = "Consentful"

@@ -115,7 +115,7 @@ def command(name: str) -> str:
         [
             f"### {name}",
             f"```text\nmanage.py {usage}\n```",
-            BREAKS.sub(" ", parser.description or "").strip(),
+            _prose(parser.description or ""),
             takes if own else "It takes no arguments.",
         ]
     )
@@ -126,6 +126,11 @@ def further_commands() -> str:
     page = (ROOT / "docs/reference/commands.md").read_text("utf-8")
     told = set(re.findall(r"\{command\} (\w+)", page))
     return "\n\n".join(command(name) for name in our_commands() if name not in told)
+
+
+def _prose(text: str) -> str:
+    """Return a help text as Markdown: an option is code, or its hyphens would become a dash."""
+    return re.sub(r"(?<![\w`-])(--[\w-]+)", r"`\1`", BREAKS.sub(" ", text)).strip()
 
 
 def _is_option(action: argparse.Action) -> bool:
@@ -152,7 +157,7 @@ def _usage(action: argparse.Action) -> str:
 
 
 def _meaning(action: argparse.Action) -> str:
-    parts = [(action.help or "").strip().rstrip(".")]
+    parts = [_prose(action.help or "").rstrip(".")]
     if action.choices:
         parts.append("one of " + ", ".join(f"`{choice}`" for choice in action.choices))
     if action.default not in (None, False, "", [], argparse.SUPPRESS) and action.nargs != 0:
