@@ -35,7 +35,7 @@ LOADING = {
     "script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src",
     "video": "src", "audio": "src", "object": "data", "embed": "src", "use": "href",
 }  # fmt: skip
-IN_STYLE = re.compile(r"""(?:url\(\s*|@import\s+)["']?([^"')\s]+)""")
+IN_STYLE = re.compile(r"""(?:url\(\s*["']?|@import\s+["'])([^"')\s]+)""")
 
 
 @dataclass
