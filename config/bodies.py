@@ -12,7 +12,10 @@ from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 #: The server passes the process's environment into every request, where error pages show it.
-SECRETS = ("DATABASE_URL", "DATABASE_OWNER_URL", "METRICS_TOKEN", "SECRET_KEY", "SIGNING_KEY")
+SECRETS = (
+    "DATABASE_URL", "DATABASE_OWNER_URL", "METRICS_TOKEN", "SECRET_KEY", "SECRET_KEY_FALLBACKS",
+    "SIGNING_KEY", "SIGNING_KEY_FALLBACKS",
+)  # fmt: skip
 
 PIECE = 64 * 1024
 

@@ -35,8 +35,8 @@ PURPOSE = "support"
 #: Meant for the service that the caller runs, not for the one of the demo. FORCE_COLOR would
 #: put escapes into output that is read here.
 FOREIGN = (
-    "DATABASE_URL", "DATABASE_OWNER_URL", "SECRET_KEY", "SIGNING_KEY", "DEBUG", "ALLOWED_HOSTS",
-    "WEB_CONCURRENCY", "TEST_DATABASE", "FORCE_COLOR",
+    "DATABASE_URL", "DATABASE_OWNER_URL", "SECRET_KEY", "SECRET_KEY_FALLBACKS", "SIGNING_KEY",
+    "DEBUG", "ALLOWED_HOSTS", "WEB_CONCURRENCY", "TEST_DATABASE", "FORCE_COLOR",
 )  # fmt: skip
 
 #: Seconds: far more than each takes, so that a slow machine is no failure.

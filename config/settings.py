@@ -38,6 +38,8 @@ WEB_CONCURRENCY = read_number("WEB_CONCURRENCY", 1, least=1, most=64)
 IS_DEVELOPMENT = not (read_text("SECRET_KEY") and read_text("ALLOWED_HOSTS"))
 
 SECRET_KEY = read_text("SECRET_KEY", "django-insecure-for-development-on-loopback-alone")
+#: Keys from before, which still open what they signed while sessions move over.
+SECRET_KEY_FALLBACKS = read_list("SECRET_KEY_FALLBACKS")
 # What signs checkpoints of the trail; kept in a file where the environment names none.
 KEYS_DIR = DATA_DIR / "keys"
 SIGNING_KEY = read_text("SIGNING_KEY") or None

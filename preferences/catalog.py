@@ -1,7 +1,8 @@
 """The catalogue of a tenant: purposes, notices, definitions and the rule for undeclared keys."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models.expressions import RawSQL
@@ -13,7 +14,7 @@ from preferences.models import Definition, UndeclaredRule, Writer
 from preferences.schemas import check_default, compile_schema
 from tenants.conf import scope_kinds
 from tenants.documents import JSONValue, canonical
-from tenants.exceptions import ValidationError
+from tenants.exceptions import BadRequest, ValidationError
 from tenants.models import SLUG, Tenant
 from tenants.scopes import check_key
 from tenants.units import unit_of_work
@@ -104,7 +105,8 @@ def _load_purposes(
             changes.changed.append(f"purpose {slug}")
         found[slug] = purpose
         for number, notice in enumerate(_list(entry, "notices", at)):
-            _load_notice(purpose, notice, f"{at}/notices/{number}", changes, actor)
+            with _within(at):
+                _load_notice(purpose, notice, f"/notices/{number}", changes, actor)
         if basis == Purpose.LawfulBasis.CONSENT and not purpose.notices.exists():
             raise ValidationError(
                 "Nobody can consent without a notice: publish one.", pointer=f"{at}/notices"
@@ -147,16 +149,18 @@ def _load_definitions(
             ("key", "purpose", "schema", "default", "ttl_default", "ttl_max", "scopes", "writers",
              "description"),
         )  # fmt: skip
-        key = check_key(entry.get("key"), creating=True)
+        with _within(at):
+            key = check_key(entry.get("key"), creating=True)
         if key in found:
             raise ValidationError("This key stands twice.", pointer=f"{at}/key")
         found.add(key)
         slug = _choice(entry, "purpose", list(purposes), at)
         schema = canonical(entry.get("schema", True))
-        compiled = compile_schema(schema)
         default = entry.get("default")
-        if default is not None:
-            check_default(compiled, default)
+        with _within(at):
+            compiled = compile_schema(schema)
+            if default is not None:
+                check_default(compiled, default)
         ttl_default = _whole(entry, "ttl_default", at, most=10**12)
         ttl_max = _whole(entry, "ttl_max", at, most=10**12)
         if ttl_default and ttl_max and ttl_default > ttl_max:
@@ -221,6 +225,18 @@ def _update(row: Any, wanted: Mapping[str, Any]) -> bool:
         for name, value in differing.items():
             setattr(row, name, value)
     return bool(differing)
+
+
+@contextmanager
+def _within(at: str) -> Iterator[None]:
+    """Let a refusal point into the file, where its maker knows one entry alone."""
+    try:
+        yield
+    except BadRequest as refusal:
+        refusal.errors = tuple(
+            replace(error, pointer=at + error.pointer) for error in refusal.errors
+        )
+        raise
 
 
 def _object(value: Any, at: str, known: Any) -> dict[str, Any]:

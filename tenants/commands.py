@@ -6,9 +6,13 @@ from typing import Any, ClassVar
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, OperationalError
+from psycopg.errors import UndefinedColumn, UndefinedFunction, UndefinedTable
 
 from tenants.exceptions import NotFound, ServiceError
 from tenants.observation import JOBS, describe, note
+
+#: What a database says that lacks a migration, or all of them.
+ABSENT = (UndefinedTable, UndefinedColumn, UndefinedFunction)
 
 
 class ServiceCommand(BaseCommand):
@@ -30,6 +34,10 @@ class ServiceCommand(BaseCommand):
             raise CommandError(f"The database cannot be reached: {fault}".strip()) from fault
         except DatabaseError as fault:
             self._note(fault)
+            if isinstance(fault.__cause__, ABSENT):
+                raise CommandError(
+                    "The database is not migrated: run `manage.py migrate`."
+                ) from fault
             # Its words may quote a row; `--traceback` shows them to whoever asks.
             facts = describe(fault)
             raise CommandError(

@@ -18,6 +18,7 @@ print(json.dumps({
     "role": settings.CONSENTFUL_RUNTIME_ROLE,
     "is_development": settings.IS_DEVELOPMENT,
     "debug": settings.DEBUG,
+    "fallbacks": settings.SECRET_KEY_FALLBACKS,
     "secure": [settings.SESSION_COOKIE_SECURE, settings.CSRF_COOKIE_SECURE],
     "hosts": settings.ALLOWED_HOSTS,
     "origins": settings.CSRF_TRUSTED_ORIGINS,
@@ -50,6 +51,14 @@ def test_nothing_set_means_development_on_loopback() -> None:
         "embedded": str(Path("unused").absolute()),
         "owner": {"user": "consentful_owner"},
     }
+
+
+def test_keys_from_before_still_open_what_they_signed() -> None:
+    assert show()["fallbacks"] == []
+    assert show(SECRET_KEY_FALLBACKS="last-year, the-year-before")["fallbacks"] == [
+        "last-year",
+        "the-year-before",
+    ]
 
 
 def test_production_has_secure_cookies_and_its_own_origins() -> None:
