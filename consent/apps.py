@@ -1,5 +1,6 @@
 """The consent app: may this purpose be served for this subject?"""
 
+from pathlib import Path
 from typing import ClassVar
 
 from django.apps import AppConfig
@@ -16,6 +17,11 @@ class ConsentConfig(AppConfig):
         "consentful_consent_state": "SELECT",
         # A published notice is what people agreed to: it never changes.
         "consentful_notice": "SELECT, INSERT",
+    }
+
+    #: Functions that name the host's user table, and their files.
+    user_functions: ClassVar[dict[str, Path]] = {
+        "consentful_serves": Path(__file__).with_name("sql") / "serves.sql"
     }
 
     def ready(self) -> None:
