@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from django.db import transaction
+from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.datastructures import MultiValueDict
 from django.views.decorators.csrf import csrf_exempt
@@ -79,8 +79,11 @@ class TenantAPIView(APIView):
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
+        view = csrf_exempt(super().as_view(**initkwargs))
         # A host's ATOMIC_REQUESTS would take the denied event back with the refused request.
-        return csrf_exempt(transaction.non_atomic_requests(super().as_view(**initkwargs)))
+        for alias in connections:
+            view = transaction.non_atomic_requests(alias)(view)
+        return view
 
     # The pipeline ------------------------------------------------------------------------------
 
@@ -105,11 +108,12 @@ class TenantAPIView(APIView):
 
     def authenticate(self, request: Request, tenant: str) -> Caller:
         """Return who asks; a caller without tenant where it has no role in this one."""
-        user = request.user  # runs the authenticators
+        # Runs the authenticators. A host may have chosen None for nobody.
+        user: Any = request.user
         if isinstance(request.auth, Caller):
             return request.auth
         caller = None
-        if user.is_authenticated:
+        if user is not None and user.is_authenticated:
             caller = find_caller(
                 tenant=resolve_tenant(request._request, tenant), user_id=str(user.pk)
             )
