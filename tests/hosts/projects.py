@@ -21,7 +21,6 @@ import pytest
 from tests.conftest import PATIENCE, find_free_port
 
 HERE = Path(__file__).resolve().parent
-CATALOG = HERE / "catalog.json"
 
 #: What a stranger's shell has; everything else of this one could lead back to the repository.
 KEPT = ("HOME", "LANG", "LC_ALL", "PATH", "SYSTEMROOT", "TMPDIR")
@@ -42,6 +41,7 @@ class Host:
         """Return a project of `tests/hosts/`, copied so that nothing beside it can be imported."""
         folder = to / name
         shutil.copytree(HERE / name, folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(HERE / "catalog.json", folder)
         return cls(folder=folder, **more)  # type: ignore[arg-type]
 
     @property
@@ -78,6 +78,12 @@ class Host:
     def python(self, program: str) -> str:
         """Run a few lines inside the project; return what they print."""
         return self.manage("shell", "--verbosity=0", "--command", program)
+
+    def test(self, **variables: str) -> str:
+        """Run the project's own tests; return the last line."""
+        ran = self.run("-m", "pytest", "suite", "-q", "-p", "no:cacheprovider", **variables)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout.strip().splitlines()[-1]
 
     @contextlib.contextmanager
     def serve(self, **variables: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.hosts.projects import CATALOG, Host
+from tests.hosts.projects import Host
 from tests.hosts.story import Teller, tell_story
 
 
@@ -25,7 +25,7 @@ def bakery(
     )
     host.manage("migrate", "--verbosity=0")
     host.manage("create_tenant", "bakery")
-    host.manage("load_catalog", "bakery", str(CATALOG))
+    host.manage("load_catalog", "bakery", "catalog.json")
     return host
 
 
@@ -95,3 +95,12 @@ def test_an_order_and_a_preference_stand_together(bakery: Host, url: str) -> Non
     )
     assert events == "preference.created"
     assert bakery.run("manage.py", "verify_audit").returncode == 0
+
+
+def test_its_own_tests_use_the_fixtures_of_the_wheel(bakery: Host) -> None:
+    assert "passed" in bakery.test()
+
+
+def test_the_fixtures_burden_nobody_who_asks_for_none(bakery: Host) -> None:
+    program = "import sys, preferences.pytest_plugin; print('django' in sys.modules)"
+    assert bakery.run("-c", program).stdout == "False\n"

