@@ -3,14 +3,15 @@
 from pathlib import Path
 from typing import ClassVar
 
-from django.apps import AppConfig
+from audit.installation import InstalledApp
 
 
-class ConsentConfig(AppConfig):
+class ConsentConfig(InstalledApp):
+    default = True
     name = "consent"
     label = "consentful_consent"
     verbose_name = "Consent"
-    default_auto_field = "django.db.models.BigAutoField"
+    needs = ("tenants",)
 
     runtime_rights: ClassVar[dict[str, str]] = {
         "consentful_consent_entry": "SELECT, INSERT",

@@ -82,6 +82,11 @@ class Studio:
     owner: dict[str, str]
     url: str = ""
 
+    @property
+    def alias(self) -> str:
+        """The database that holds Consentful's tables."""
+        return "default" if self.host.settings == "studio.settings" else "people"
+
     def migrate(self, alias: str) -> None:
         self.host.manage("migrate", "--verbosity=0", "--database", alias, **self.owner)
 
@@ -132,8 +137,7 @@ def test_the_story_over_http(studio: Studio) -> None:
 
 
 def test_both_walls_stand(studio: Studio) -> None:
-    alias = "default" if studio.host.settings == "studio.settings" else "people"
-    ran = studio.host.run("manage.py", "check", "--database", alias)
+    ran = studio.host.run("manage.py", "check", "--database", studio.alias)
     assert (ran.returncode, "consentful." in ran.stderr) == (0, False), ran.stderr
     studio.host.manage("makemigrations", "--check", "--dry-run")
 
@@ -185,3 +189,14 @@ def test_throttling_is_the_projects_own(studio: Studio, mira: Member) -> None:
 def test_its_own_tests_use_the_fixtures_of_the_wheel(studio: Studio) -> None:
     # As the owner, who may make the database that the tests throw away.
     assert "passed" in studio.host.test(**studio.owner)
+
+
+def test_the_login_that_serves_does_not_migrate(studio: Studio) -> None:
+    alias = studio.alias
+    ran = studio.host.run("manage.py", "migrate", "--database", alias)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("CommandError: consentful.E006:"), ran.stderr
+    strange = studio.owner | {"STUDIO_RUNTIME_LOGIN": "nobody_here"}
+    ran = studio.host.run("manage.py", "migrate", "--database", alias, **strange)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("CommandError: consentful.E007:"), ran.stderr

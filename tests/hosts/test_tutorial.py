@@ -58,6 +58,7 @@ class Reader:
             "PGHOST": info.host,
             "PGPORT": str(info.port),
             "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONUNBUFFERED": "1",  # what is printed comes in the order of a terminal
         }
 
     @staticmethod

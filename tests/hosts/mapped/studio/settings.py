@@ -22,13 +22,14 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.postgres",
     "rest_framework",
-    "guardian",
-    "drf_spectacular",
+    # In the order of the alphabet: the apps do not mind.
     "audit",
-    "tenants",
     "consent",
+    "drf_spectacular",
+    "guardian",
     "preferences",
     "privacy",
+    "tenants",
 ]
 
 MIDDLEWARE = [
