@@ -157,7 +157,8 @@ def check_isolation(
             Warning(
                 "The database login owns the tables or is above row-level security, so the second"
                 " wall between tenants does not hold for it.",
-                hint="Serve with a login that owns nothing: see docs/reference/settings.md.",
+                hint="Right while migrating. Serve with another login, which owns nothing: see"
+                " docs/how-to/embed.md.",
                 id="consentful.W001",
             )
         )

@@ -44,7 +44,7 @@ def test_without_mistakes_there_is_no_complaint(bakery: Host, studio: Host) -> N
         assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.parametrize("name", ["audit", "tenants", "consent", "preferences", "privacy"])
+@pytest.mark.parametrize("name", ["audit", "tenants", "privacy"])
 def test_a_package_of_the_same_name(bakery: Host, name: str) -> None:
     (bakery.folder / name).mkdir()
     (bakery.folder / name / "__init__.py").touch()
@@ -53,10 +53,7 @@ def test_a_package_of_the_same_name(bakery: Host, name: str) -> None:
     assert "ename that one" in line
 
 
-@pytest.mark.parametrize(
-    ("app", "asker"),
-    [("guardian", "tenants"), ("audit", "tenants"), ("tenants", "consent"), ("consent", "prefer")],
-)
+@pytest.mark.parametrize(("app", "asker"), [("guardian", "tenants"), ("tenants", "consent")])
 def test_an_app_that_was_forgotten(bakery: Host, app: str, asker: str) -> None:
     edit(bakery, "bakery/settings.py", f'    "{app}",\n', "")
     line = complaint(bakery, "consentful.E005")
