@@ -187,6 +187,13 @@ def test_services_inside_the_requests_transaction(studio: Studio) -> None:
 
 
 @beside
+def test_credentials_of_the_project_open_the_api(studio: Studio, mira: Member) -> None:
+    whoami = f"{studio.base_of(mira.organisation)}whoami"
+    answer = httpx.get(whoami, headers={"X-Badge": mira.email}, timeout=60)
+    assert (answer.status_code, answer.json()["subject"]) == (200, mira.person)
+
+
+@beside
 def test_throttling_is_the_projects_own(studio: Studio, mira: Member) -> None:
     with studio.host.serve(STUDIO_RATE="2/min") as url:
         api = Teller(f"{url}/remembered/tenants/{mira.organisation}/", mira.token)

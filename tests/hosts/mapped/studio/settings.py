@@ -87,6 +87,10 @@ ANONYMOUS_USER_NAME = None
 CONSENTFUL_RUNTIME_ROLE = os.environ.get("STUDIO_RUNTIME_LOGIN")
 CONSENTFUL_TENANT_RESOLVER = "accounts.mapping.tenant_of_organisation"
 CONSENTFUL_SUBJECT_RESOLVER = "accounts.mapping.person_of_user"
+CONSENTFUL_AUTHENTICATION_CLASSES = [
+    "tenants.authentication.BearerAuthentication",
+    "studio.rest.BadgeAuthentication",
+]
 CONSENTFUL_SCOPE_KINDS = ["client"]
 
 # Each of these would change an answer of Consentful that did not pin its own.
