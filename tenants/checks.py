@@ -94,6 +94,20 @@ def check_guardian(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     ]
 
 
+@register()
+def check_time_zones(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Deadlines are moments: without an offset nobody knows which."""
+    if settings.USE_TZ:
+        return []
+    return [
+        Error(
+            "Consentful needs aware times.",
+            hint="Set USE_TZ = True. TIME_ZONE may be what you like.",
+            id="consentful.E011",
+        )
+    ]
+
+
 @register(Tags.urls)
 def check_routes(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """All four of the apps' URLs belong together, the one that answers every other path last."""

@@ -61,6 +61,11 @@ def test_an_app_that_was_forgotten(bakery: Host, app: str, asker: str) -> None:
     assert f"needs {app} in" in line
 
 
+def test_times_without_an_offset(bakery: Host) -> None:
+    edit(bakery, "bakery/settings.py", "USE_TZ = True", "USE_TZ = False")
+    assert "needs aware times" in complaint(bakery, "consentful.E011")
+
+
 def test_guardian_left_to_its_defaults(bakery: Host) -> None:
     edit(bakery, "bakery/settings.py", "ANONYMOUS_USER_NAME = None\n", "")
     assert "Without ANONYMOUS_USER_NAME," in complaint(bakery, "consentful.W002")

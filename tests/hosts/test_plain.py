@@ -82,6 +82,13 @@ def test_the_one_login_is_told_what_it_lacks(bakery: Host) -> None:
     assert "consentful.W001" in ran.stderr
 
 
+def test_another_isolation_level_is_an_error(bakery: Host) -> None:
+    level = "-c default_transaction_isolation=serializable"
+    ran = bakery.run("manage.py", "check", "--database", "default", PGOPTIONS=level)
+    assert ran.returncode == 1
+    assert "consentful.E003" in ran.stderr
+
+
 def test_the_story_over_http(bakery: Host, url: str) -> None:
     tell_story(make_customer(bakery, url, "anna")[1], subject="anna")
 

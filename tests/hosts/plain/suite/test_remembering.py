@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
-from django.db import transaction
+from django.db import DatabaseError, connection, transaction
 from django.test import Client
 
 from audit.models import Event
@@ -74,6 +74,15 @@ def test_the_database_is_emptied_between_tests_that_commit(
     remember(consentful_person, "thin")
     assert Preference.objects.count() == 1
     call_command("verify_audit")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_another_isolation_level_is_refused(consentful_person, consentful_consent):
+    with pytest.raises(DatabaseError, match="READ COMMITTED"), transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        remember(consentful_person, "thin")
+    assert not Preference.objects.exists()
 
 
 def test_the_http_api_knows_the_person(consentful_person, consentful_consent):
