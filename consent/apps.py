@@ -1,21 +1,28 @@
 """The consent app: may this purpose be served for this subject?"""
 
+from pathlib import Path
 from typing import ClassVar
 
-from django.apps import AppConfig
+from audit.installation import InstalledApp
 
 
-class ConsentConfig(AppConfig):
+class ConsentConfig(InstalledApp):
+    default = True
     name = "consent"
     label = "consentful_consent"
     verbose_name = "Consent"
-    default_auto_field = "django.db.models.BigAutoField"
+    needs = ("tenants",)
 
     runtime_rights: ClassVar[dict[str, str]] = {
         "consentful_consent_entry": "SELECT, INSERT",
         "consentful_consent_state": "SELECT",
         # A published notice is what people agreed to: it never changes.
         "consentful_notice": "SELECT, INSERT",
+    }
+
+    #: Functions that name the host's user table, and their files.
+    user_functions: ClassVar[dict[str, Path]] = {
+        "consentful_serves": Path(__file__).with_name("sql") / "serves.sql"
     }
 
     def ready(self) -> None:

@@ -2,13 +2,14 @@
 
 from typing import ClassVar
 
-from django.apps import AppConfig
+from audit.installation import InstalledApp
 
 
-class PreferencesConfig(AppConfig):
+class PreferencesConfig(InstalledApp):
+    default = True
     name = "preferences"
     label = "consentful_preferences"
     verbose_name = "Preferences"
-    default_auto_field = "django.db.models.BigAutoField"
+    needs = ("consent",)
 
     runtime_rights: ClassVar[dict[str, str]] = {}

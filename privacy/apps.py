@@ -1,9 +1,11 @@
 """The privacy app: a person's rights over what every other app holds."""
 
-from django.apps import AppConfig
+from audit.installation import InstalledApp
 
 
-class PrivacyConfig(AppConfig):
+class PrivacyConfig(InstalledApp):
+    default = True
     name = "privacy"
     label = "consentful_privacy"
     verbose_name = "Privacy"
+    needs = ("preferences",)

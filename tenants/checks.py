@@ -1,12 +1,13 @@
-"""System checks of the boundary: what would let a request past one of the two walls."""
+"""System checks: what would let a request past one of the two walls, and mistakes of a set-up."""
 
-from collections.abc import Sequence
-from importlib.util import find_spec
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
-from django.db import connections
+from django.db import connections, router
+from django.urls import get_resolver
 
 from tenants.units import database
 
@@ -22,6 +23,9 @@ EXEMPT_TABLES = frozenset(
         "consentful_token",
     }
 )
+
+#: The last of them answers what no route names.
+ROUTES = ("tenants.urls", "consent.urls", "preferences.urls", "privacy.urls")
 
 BYPASS = """
     SELECT r.rolsuper OR r.rolbypassrls,
@@ -43,27 +47,104 @@ def find_bypass(alias: str) -> tuple[bool, Sequence[str]]:
     return above or is_owner, open_tables
 
 
-#: The folder names are general words: another package of that name may stand first on the path.
-PACKAGES = ("audit", "consent", "preferences", "privacy")
+@register(Tags.models)
+def check_user_model(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Roles may be given to groups, and rows name users: both must be where the tenants are."""
+    user = get_user_model()
+    if not any(field.name == "groups" for field in user._meta.get_fields()):
+        return [
+            Error(
+                f"The user model {user._meta.label} has no groups, to which roles may be given.",
+                hint="Derive it from django.contrib.auth.models.PermissionsMixin too.",
+                id="consentful.E008",
+            )
+        ]
+    if router.db_for_write(user) != database():
+        return [
+            Error(
+                f"Users are written to the database {router.db_for_write(user)}, tenants to"
+                f" {database()}: a foreign key cannot reach from one to the other.",
+                hint="Let your router keep auth, contenttypes, guardian, your user model's app and"
+                " every app whose label starts with consentful_ in one database.",
+                id="consentful.E009",
+            )
+        ]
+    return []
 
 
 @register()
-def check_shadowing(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Every app must come from where this one comes from."""
-    here = Path(__file__).resolve().parent.parent
-    found: list[CheckMessage] = []
-    for name in PACKAGES:
-        spec = find_spec(name)
-        origin = Path(spec.origin).resolve() if spec and spec.origin else None
-        if origin is None or origin.parent.parent != here:
-            found.append(
-                Error(
-                    f"The package {name} is shadowed by another of that name: {origin}.",
-                    hint="Rename yours, or put ours first on the path.",
-                    id="consentful.E004",
-                )
+def check_guardian(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Defaults of guardian that add to a host's users what nothing here uses."""
+    wanted = {
+        "GUARDIAN_MONKEY_PATCH_USER": False,
+        "GUARDIAN_MONKEY_PATCH_GROUP": False,
+        "ANONYMOUS_USER_NAME": None,
+    }
+    missing = [name for name in wanted if not hasattr(settings, name)]
+    if not missing:
+        return []
+    return [
+        Warning(
+            f"Without {', '.join(missing)}, guardian adds methods to your models of users and"
+            " groups and makes a user AnonymousUser.",
+            hint="; ".join(f"{name} = {wanted[name]}" for name in missing)
+            + ". Say so too where you want what it adds.",
+            id="consentful.W002",
+        )
+    ]
+
+
+@register()
+def check_time_zones(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Deadlines are moments: without an offset nobody knows which."""
+    if settings.USE_TZ:
+        return []
+    return [
+        Error(
+            "Consentful needs aware times.",
+            hint="Set USE_TZ = True. TIME_ZONE may be what you like.",
+            id="consentful.E011",
+        )
+    ]
+
+
+@register(Tags.urls)
+def check_routes(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """All four of the apps' URLs belong together, the one that answers every other path last."""
+    if not getattr(settings, "ROOT_URLCONF", None):
+        return []
+    found = list(_included(get_resolver().url_patterns))
+    missing = [name for name in ROUTES if name not in found]
+    if found and missing:
+        return [
+            Warning(
+                f"The URLs of Consentful are included without {', '.join(missing)}.",
+                hint="Add path(…, include(…)) for each, privacy.urls last.",
+                id="consentful.W003",
             )
-    return found
+        ]
+    if found and found[-1] != ROUTES[-1]:
+        return [
+            Error(
+                f"{ROUTES[-1]} answers every path below its own, so {found[-1]} is never reached.",
+                hint=f"Include {ROUTES[-1]} last.",
+                id="consentful.E010",
+            )
+        ]
+    return []
+
+
+def _included(patterns: Sequence[Any]) -> Iterator[str]:
+    """Yield which of the apps' URLs are included, in order."""
+    for pattern in patterns:
+        module = getattr(pattern, "urlconf_name", None)
+        if module is None:
+            continue
+        name = getattr(module, "__name__", module)
+        if name in ROUTES:
+            yield name
+        else:
+            yield from _included(pattern.url_patterns)
 
 
 @register(Tags.database)
@@ -90,7 +171,8 @@ def check_isolation(
             Warning(
                 "The database login owns the tables or is above row-level security, so the second"
                 " wall between tenants does not hold for it.",
-                hint="Serve with a login that owns nothing: see docs/reference/settings.md.",
+                hint="Right while migrating. Serve with another login, which owns nothing: see"
+                " docs/how-to/embed.md.",
                 id="consentful.W001",
             )
         )

@@ -47,6 +47,20 @@ def metrics_directory() -> Path | None:
     return None if path is None else Path(path)
 
 
+def authentication_classes() -> Sequence[str]:
+    """
+    `CONSENTFUL_AUTHENTICATION_CLASSES`: dotted paths of the Django REST framework classes that find
+    out who sends a request to the HTTP API, asked in their order.
+
+    Default: bearer tokens, then Django's session.
+    """
+    default = (
+        "tenants.authentication.BearerAuthentication",
+        "tenants.authentication.SessionAuthentication",
+    )
+    return getattr(settings, "CONSENTFUL_AUTHENTICATION_CLASSES", default)
+
+
 def resolve_tenant(request: HttpRequest, name: str) -> str:
     """
     `CONSENTFUL_TENANT_RESOLVER`: dotted path of a function that maps a request and the name in its

@@ -1,10 +1,45 @@
 """What the runtime login may do in the database, granted by the owner after every migration."""
 
 from django.apps import apps
+from django.core.management.base import CommandError
 from django.db import connections, transaction
 from psycopg import sql
 
 from tenants.conf import runtime_role
+
+
+def check_login(*, using: str) -> None:
+    """
+    See, before anything is migrated, that the owner migrates and the runtime login is there.
+
+    Raises:
+        CommandError: the runtime login migrates what it does not own, or there is no such login.
+    """
+    role = runtime_role()
+    connection = connections[using]
+    # The standalone service's connections change to the owner by themselves.
+    if role is None or connection.vendor != "postgresql" or hasattr(connection, "is_owner"):
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT session_user = %s"
+            " AND NOT (has_schema_privilege('public', 'CREATE') AND pg_has_role(coalesce("
+            "  (SELECT relowner FROM pg_class WHERE oid = to_regclass('consentful_tenant')),"
+            "  session_user::regrole), 'USAGE')),"
+            " to_regrole(quote_ident(%s)) IS NOT NULL",
+            [role, role],
+        )
+        is_too_low, is_there = cursor.fetchone()
+    if is_too_low:
+        raise CommandError(
+            f"consentful.E006: {role} is the login that serves (CONSENTFUL_RUNTIME_ROLE) and must"
+            " own nothing: migrate with the login that owns the tables."
+        )
+    if not is_there:
+        raise CommandError(
+            f"consentful.E007: there is no database login {role} (CONSENTFUL_RUNTIME_ROLE):"
+            f" CREATE ROLE {role} LOGIN."
+        )
 
 
 def grant_runtime_rights(*, using: str) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib.auth.models import Permission
 
 from audit.actors import SYSTEM, Actor
+from tenants.conf import resolve_subject
 from tenants.exceptions import NotFound, ValidationError
 from tenants.models import SLUG, Subject, Tenant, TenantUserPermission
 from tenants.roles import Role
@@ -48,8 +49,8 @@ def grant_role(
     Give a user a role in a tenant, in addition to those it has.
 
     Args:
-        subject: external id of the person that the user is; a member's is its user name, unless
-            it has one already.
+        subject: external id of the person that the user is. A member's, unless it has one
+            already, is what the host's resolver says, else its user name.
 
     Raises:
         ValidationError: that person is another login's, or this login is another person.
@@ -57,7 +58,7 @@ def grant_role(
     with unit_of_work(tenant_id=tenant.pk, actor=actor):
         known = Subject.objects.filter(tenant=tenant, user=user).first()
         if subject is None and role is Role.MEMBER and known is None:
-            subject = user.get_username()
+            subject = resolve_subject(str(user.pk), tenant.slug) or user.get_username()
         if subject is not None:
             _link_subject(tenant, user, _check_subject(subject), known)
         TenantUserPermission.objects.get_or_create(

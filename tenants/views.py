@@ -6,17 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from django.db import transaction
+from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.datastructures import MultiValueDict
+from django.utils.module_loading import import_string
 from django.views.decorators.csrf import csrf_exempt
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from tenants.authentication import BearerAuthentication, SessionAuthentication
 from tenants.callers import Caller, find_caller
-from tenants.conf import resolve_tenant
+from tenants.conf import authentication_classes, resolve_tenant
 from tenants.documents import JSONValue, read
 from tenants.exceptions import (
     CSRFFailed,
@@ -59,10 +60,9 @@ class TenantAPIView(APIView):
     6. what is sent and what may be answered: 415, 406, 413
 
     Then the handler runs. OPTIONS is answered from the route alone. All policies are pinned:
-    a host's DRF defaults change nothing but authentication and throttling.
+    a host's DRF defaults change nothing but throttling, and a setting names who authenticates.
     """
 
-    authentication_classes = [BearerAuthentication, SessionAuthentication]
     renderer_classes = [JSONRenderer]
     parser_classes = []
     permission_classes = []
@@ -79,8 +79,14 @@ class TenantAPIView(APIView):
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
+        view = csrf_exempt(super().as_view(**initkwargs))
         # A host's ATOMIC_REQUESTS would take the denied event back with the refused request.
-        return csrf_exempt(transaction.non_atomic_requests(super().as_view(**initkwargs)))
+        for alias in connections:
+            view = transaction.non_atomic_requests(alias)(view)
+        return view
+
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        return [import_string(path)() for path in authentication_classes()]
 
     # The pipeline ------------------------------------------------------------------------------
 
@@ -106,11 +112,12 @@ class TenantAPIView(APIView):
 
     def authenticate(self, request: Request, tenant: str) -> Caller:
         """Return who asks; a caller without tenant where it has no role in this one."""
-        user = request.user  # runs the authenticators
+        # Runs the authenticators. A host may have chosen None for nobody.
+        user: Any = request.user
         if isinstance(request.auth, Caller):
             return request.auth
         caller = None
-        if user.is_authenticated:
+        if user is not None and user.is_authenticated:
             caller = find_caller(
                 tenant=resolve_tenant(request._request, tenant), user_id=str(user.pk)
             )
@@ -335,7 +342,8 @@ def _accepts_json(header: str) -> bool:
 class UnknownRoute(TenantAPIView):
     """Everything below the API that no route names."""
 
-    authentication_classes = []
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        return []
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         request_id_of(request._request)

@@ -5,15 +5,16 @@ from pathlib import Path
 from django.conf import settings
 from django.db import migrations
 
-from tenants.users import user_table_names
+from tenants.users import install_for_users, user_of_migration
 
 SQL = Path(__file__).resolve().parent.parent / "sql"
 
 
-def install_for_users(apps, schema_editor):
+def name_users(apps, schema_editor):
     """Fill in the names of the host's user table: it may have its own model."""
-    text = (SQL / "serves.sql").read_text("utf-8")
-    schema_editor.execute(text.format(**user_table_names(apps, schema_editor)), params=None)
+    install_for_users(
+        SQL / "serves.sql", user=user_of_migration(apps), connection=schema_editor.connection
+    )
 
 
 class Migration(migrations.Migration):
@@ -24,6 +25,6 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.RunPython(install_for_users),
+        migrations.RunPython(name_users),
         migrations.RunSQL((SQL / "consent.sql").read_text("utf-8")),
     ]

@@ -1,6 +1,6 @@
 -- Whether an agent was given a purpose, by itself or through a group. Names in braces stand for the
--- host's user table; the migration fills them in.
-CREATE FUNCTION consentful_serves(tenant bigint, agent text, purpose bigint) RETURNS boolean
+-- host's user table; they are filled in after every migration.
+CREATE OR REPLACE FUNCTION consentful_serves(tenant bigint, agent text, purpose bigint) RETURNS boolean
 LANGUAGE sql STABLE
 AS $$
     SELECT EXISTS (SELECT FROM consentful_purpose_user_permission g

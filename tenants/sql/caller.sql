@@ -1,8 +1,8 @@
 -- Who is asking, in one query: token or signed-in user, tenant, roles, own subject.
--- Names in braces stand for the host's user table; the migration fills them in.
+-- Names in braces stand for the host's user table; they are filled in after every migration.
 -- No row: no such credential. A row without tenant: a tenant that does not exist or in which
 -- the caller has no role; the two look the same.
-CREATE FUNCTION consentful_caller(credential text, signed_in text, tenant text)
+CREATE OR REPLACE FUNCTION consentful_caller(credential text, signed_in text, tenant text)
 RETURNS TABLE (
     user_id text, username text, tenant_id bigint, slug text, roles text[], subject text,
     on_behalf_of text
@@ -19,12 +19,12 @@ BEGIN
         SELECT u.{pk} AS pk, u.{username} AS username, t.tenant_id,
                t.on_behalf_of::text AS on_behalf_of INTO who
         FROM consentful_token t JOIN {users} u ON u.{pk} = t.user_id
-        WHERE t.digest = credential AND u.is_active AND t.revoked_at IS NULL
+        WHERE t.digest = credential AND {is_active} AND t.revoked_at IS NULL
           AND t.expires_at > consentful_now();
     ELSE
         SELECT u.{pk} AS pk, u.{username} AS username, NULL::bigint AS tenant_id,
                NULL::text AS on_behalf_of INTO who
-        FROM {users} u WHERE u.{pk}::text = signed_in AND u.is_active;
+        FROM {users} u WHERE u.{pk}::text = signed_in AND {is_active};
     END IF;
     IF who.pk IS NULL THEN
         RETURN;

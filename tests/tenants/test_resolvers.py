@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.test import Client
 
 from tenants.callers import find_caller
-from tenants.models import Tenant
+from tenants.models import Subject, Tenant
 from tenants.roles import Role
 from tenants.services import create_tenant, grant_role
 from tenants.tokens import issue_token
@@ -55,6 +55,14 @@ def test_a_user_becomes_a_person(tenant: Tenant, user: Any, settings: Any) -> No
     caller = find_caller(tenant=tenant.slug, user_id=str(user.pk))
     assert caller is not None
     assert caller.subject == f"person-{user.pk}"
+
+
+def test_a_member_is_the_person_that_the_resolver_says(tenant: Tenant, settings: Any) -> None:
+    """Otherwise a member's e-mail address, where that is the user name, would name its data."""
+    settings.CONSENTFUL_SUBJECT_RESOLVER = f"{__name__}.person_of_user"
+    user = get_user_model()._default_manager.create_user(f"u-{uuid4().hex[:12]}")
+    grant_role(tenant=tenant, user=user, role=Role.MEMBER)
+    assert Subject.objects.get(tenant=tenant, user=user).external_id == f"person-{user.pk}"
 
 
 def test_a_name_with_nul_is_no_other_names_alias(tenant: Tenant, user: Any) -> None:
