@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from django.db.models.expressions import RawSQL
+
 from preferences.exceptions import refusal_of
 from preferences.models import Preference, Writer
 from preferences.records import COLUMNS, Record
@@ -225,9 +227,14 @@ def replay_put(
     caller: Caller, scope: Scope, key: str, write: Write, answer: dict[str, Any]
 ) -> Outcome:
     """Build the first answer again: what it kept, the repeated request, the record if unchanged."""
-    row = Preference.objects.filter(
-        tenant_id=caller.tenant_id, scope=str(scope), key=key, revision=answer["revision"]
-    ).first()
+    row = (
+        Preference.objects.filter(
+            tenant_id=caller.tenant_id, scope=str(scope), key=key, revision=answer["revision"]
+        )
+        # An expired record reads like none, here too.
+        .exclude(expires_at__lte=RawSQL("consentful_now()", []))
+        .first()
+    )
     return Outcome(
         record=Record(
             id=answer["id"],
@@ -239,7 +246,7 @@ def replay_put(
             metadata_text=write.metadata_text or (row.metadata if row else "{}"),
             source=answer["source"],
             actor=answer["actor"],
-            provenance_text=row.provenance if row else write.provenance_text,
+            provenance_text=write.provenance_text,
             seen_count=answer["seen_count"],
             created_at=parse_time(answer["created_at"]),
             updated_at=parse_time(answer["updated_at"]),

@@ -204,3 +204,22 @@ def test_effective_leaves_out_what_may_not_be_read(world):
     for key in ("a%0A", ".", ""):
         answer = world.alice.get(f"preferences/effective?scope=me&key={key}")
         assert answer.outcome == (400, "invalid_key")
+
+
+def test_me_that_stands_for_nobody_comes_before_parameters(world):
+    for who in (world.operator, world.agent):
+        for query in ("scope=me&x=1", "scope=global&scope=me&key=.", "scope=x&scope=me"):
+            with world.denied(1):
+                answer = who.get(f"preferences/effective?{query}")
+                assert answer.outcome == (403, "permission_denied"), query
+
+
+def test_a_reason_is_no_filter(world):
+    for number in range(3):
+        world.alice.write("me", f"k{number}", number)
+    page = world.operator.listing(scope="user::alice", limit=2, reason="asked by phone").json
+    path = page["next"].partition("testserver")[2]
+    assert world.operator.get(path.replace("phone", "letter")).keys == ["k2"]
+    (_, event) = world.events("data.disclosed")
+    assert event.reason == "asked by letter"
+    assert world.operator.get(path.partition("reason")[0]).outcome == (400, "validation_error")

@@ -280,3 +280,30 @@ def test_provenance_is_the_servers_word(world):
     assert agent.json["provenance"]["source"] == "agent"
     assert agent.json["provenance"]["actor"] == "bound"
     assert world.operator.write("global", "k", 1).json["provenance"]["source"] == "operator"
+
+
+def test_provenance_is_the_last_writers_alone(world):
+    given = {"detail": "said so", "origin": {"repo": "a/b", "pr": 7}, "confidence": 1.0}
+    empty = {"detail": None, "origin": {}, "confidence": None}
+    first = world.alice.write("me", "k", 1, provenance=given).json["provenance"]
+    assert {name: first[name] for name in given} == given
+    for sent, stored in (
+        ({}, empty),
+        ({"provenance": {"origin": {"branch": "main"}}}, {**empty, "origin": {"branch": "main"}}),
+        ({"provenance": None}, empty),
+    ):
+        answer = world.operator.write("user::alice", "k", 2, query={"mode": "upsert"}, **sent)
+        assert answer.json["provenance"] == {**stored, "source": "operator", "actor": "operator"}
+        assert world.alice.read("me", "k").json == answer.json
+
+
+def test_a_delete_overlooks_no_revision_in_its_body(world):
+    revision = world.alice.write("me", "k", 1).revision
+    for sent in (OLD, revision):
+        answer = world.alice.request("DELETE", "preferences/me/k", {"revision": sent})
+        assert answer.outcome == (400, "validation_error")
+    answer = world.alice.request("DELETE", "preferences/me/k", raw=b"revision")
+    assert answer.outcome == (400, "invalid_json")
+    assert world.alice.read("me", "k").status == 200
+    # Clients that always send an object say nothing with an empty one.
+    assert world.alice.request("DELETE", "preferences/me/k", {}).status == 204
