@@ -107,6 +107,16 @@ def test_media_types(world, content_type):
     assert answer.headers["Accept"] == "application/json"
 
 
+@pytest.mark.parametrize("coding", ["gzip", "br", "identity, gzip"])
+def test_content_codings(world, coding):
+    headers = {"Content-Encoding": coding}
+    answer = world.alice.put("preferences/me/k", {"value": 1}, headers=headers)
+    assert answer.outcome == (415, "unsupported_media_type")
+    assert answer.headers["Accept-Encoding"] == "identity"
+    headers = {"Content-Encoding": "identity"}
+    assert world.alice.put("preferences/me/k", {"value": 1}, headers=headers).status == 201
+
+
 def test_accept(world):
     for accept in ("*/*", "application/*", "application/json", "text/html, */*;q=0.1",
                    "application/json; charset=utf-8", "APPLICATION/JSON"):  # fmt: skip
