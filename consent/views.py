@@ -75,13 +75,18 @@ class SubjectView(TenantAPIView):
         self.subject = self.caller.resolve_subject(kwargs["subject"])
 
     def check_access(self, request: Request) -> None:
-        if Role.AUDITOR not in self.caller.roles:
+        if not self.is_watched:
             check_reach(self.caller, self.subject)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether an auditor reads the ledger; an agent's credential stays an agent's."""
+        return Role.AUDITOR in self.caller.roles and not self.caller.is_agent
 
     def read_disclosure(self) -> Caller:
         """Return the caller with a steward's reason; an auditor reads the ledger without one."""
         parameters = self.read_parameters()
-        if Role.AUDITOR in self.caller.roles:
+        if self.is_watched:
             return self.caller
         return self.read_reason(parameters, self.subject)
 

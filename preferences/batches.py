@@ -185,10 +185,13 @@ def _read(index: int, raw: Any, caller: Caller) -> Operation:
         if raw.get("op") not in ("get", "put", "delete"):
             raise ValidationError("op is get, put or delete.", pointer=f"/operations/{index}/op")
         operation.verb = raw["op"]
+        # In the order of a request alone: the key, `me` that stands for nobody, another person's
+        # scope, and only then what is sent.
+        operation.key = check_key(raw.get("key"), creating=operation.verb == "put")
         operation.scope = Scope.parse(
             raw.get("scope"), me=caller.subject, creating=operation.verb == "put"
         )
-        operation.key = check_key(raw.get("key"), creating=operation.verb == "put")
+        check_reach(caller, operation.scope.subject)
         known = {
             "get": (), "put": (*MEMBERS, "mode"), "delete": ("revision",),
         }[operation.verb]  # fmt: skip

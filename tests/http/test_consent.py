@@ -5,6 +5,8 @@ from functools import partial
 
 import pytest
 
+from tenants.roles import Role
+from tenants.services import grant_role
 from tests.factories import CATALOG, change_catalog
 from tests.http.client import delete, get, put, race
 
@@ -528,3 +530,41 @@ def test_own_data(world):
     for who in (world.bob, world.agent, world.bound, world.auditor):
         with world.denied(1):
             assert who.get("subjects/alice/data").outcome == (403, "permission_denied")
+
+
+def test_what_an_agent_was_not_given_comes_before_consent(world):
+    world.alice.give("me", "ads")
+    assert world.alice.write("me", "banner", 1).status == 201
+    definitions = [
+        {**one, "purpose": "support"} if one["key"] == "banner" else one
+        for one in CATALOG["definitions"]
+    ]
+    change_catalog(world.tenant, definitions=definitions)
+    # Stored for ads, which the agent does not serve; declared for support, without consent.
+    refused = world.bound.write("me", "banner", 2, query={"mode": "upsert"})
+    assert (refused.code, refused.json["purpose"]) == ("purpose_not_allowed", "ads")
+    refused = world.alice.write("me", "banner", 2, query={"mode": "upsert"})
+    assert (refused.code, refused.json["purpose"]) == ("consent_required", "support")
+
+
+@pytest.mark.parametrize("evidence", [None, "", " ", "\t\n", "\u00a0"])
+def test_blank_evidence_is_none(world, evidence):
+    answer = world.operator.give("alice", "support", evidence=evidence)
+    assert answer.outcome == (400, "validation_error")
+    assert answer.json["errors"][0]["pointer"] == "/evidence"
+    assert world.alice.status_of("me", "support") == "none"
+
+
+def test_an_agent_that_is_auditor_too_stays_an_agent(world):
+    world.bob.give("me", "support")
+    for name in ("bound", "agent"):
+        getattr(world, name)  # makes the persona
+        grant_role(tenant=world.tenant, user=world.personas[name].user, role=Role.AUDITOR)
+    for path in ("consents/bob", "consents/bob/support/history"):
+        with world.denied(1):
+            assert world.bound.get(path).outcome == (403, "permission_denied")
+    assert [one["purpose"] for one in world.agent.get("consents/bob").json["results"]] == [
+        "support"
+    ]
+    assert world.agent.get("consents/bob/support/history").status == 403
+    assert world.agent.get("audit").status == 403
