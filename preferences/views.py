@@ -28,7 +28,7 @@ from preferences.services import delete_preference, put_preference
 from tenants.callers import Caller, check_reach
 from tenants.exceptions import InvalidScope, PermissionDenied
 from tenants.pages import envelope, read_cursor, read_limit, render_page
-from tenants.problems import answer_problem
+from tenants.problems import answer_problem, log_fault
 from tenants.roles import ANYONE, READERS, Role
 from tenants.scopes import Scope, check_key, split_address
 from tenants.units import database, unit_of_work
@@ -230,6 +230,8 @@ class BatchView(TenantAPIView):
             once=self.read_idempotency_key(),
         )  # fmt: skip
         for one in operations:
+            if one.fault is not None:
+                log_fault(request._request, one.fault)
             is_found = one.verb == "get" and one.status == 200
             if is_found and one.scope and caller.discloses(one.scope.subject):
                 record_disclosure(caller, one.scope, one.key, one.purpose)
