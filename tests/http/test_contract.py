@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.core.management import call_command
 from django.test import Client
+from django.utils.log import AdminEmailHandler
 
 from tenants.exceptions import all_errors
 from tenants.roles import Role
@@ -455,6 +456,33 @@ def test_C117_no_values_in_the_log(world, caplog, monkeypatch):
     ours = [record for record in caplog.records if record.name.startswith("consentful")]
     assert ours
     assert all(canary not in record.getMessage() and not record.exc_info for record in ours)
+
+
+class Reporter(AdminEmailHandler):
+    """Django's report of a fault to its operators, kept instead of sent."""
+
+    def __init__(self):
+        super().__init__(include_html=True)
+        self.setLevel(logging.ERROR)
+        self.reports = []
+
+    def send_mail(self, subject, message, *args, **kwargs):
+        self.reports.append("\n".join((subject, message, kwargs["html_message"])))
+
+
+def test_C117_no_values_in_reports_by_mail(world, monkeypatch, settings):
+    """A host may well have faults reported with everything that Django knows of them."""
+    settings.ADMINS = ["ann@consentful.example"]
+    reporter = Reporter()
+    monkeypatch.setattr(logging.getLogger("django.request"), "handlers", [reporter])
+    canary, token = "canary-7f3", world.alice.token
+    monkeypatch.setattr("preferences.views.put_preference", _fail(canary))
+    answer = world.alice.write("me", "k", canary, tags=[canary])
+    assert answer.outcome == (500, "internal_error")
+    (report,) = reporter.reports
+    assert "Internal Server Error" in report
+    assert canary not in report
+    assert token not in report
 
 
 def _fail(words):
