@@ -24,7 +24,7 @@ from tenants.pages import envelope
 from tenants.roles import ANYONE, Role
 from tenants.times import format_time, parse_time
 from tenants.units import database, unit_of_work
-from tenants.views import TenantAPIView, answer
+from tenants.views import TenantAPIView, answer, given_reason
 
 DECIDERS = frozenset({Role.MEMBER, Role.OPERATOR, Role.OWNER})
 
@@ -87,6 +87,7 @@ class SubjectView(TenantAPIView):
         """Return the caller with a steward's reason; an auditor reads the ledger without one."""
         parameters = self.read_parameters()
         if self.is_watched:
+            given_reason(parameters)  # needs none, but a malformed one is one
             return self.caller
         return self.read_reason(parameters, self.subject)
 

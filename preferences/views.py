@@ -26,7 +26,7 @@ from preferences.selectors import (
 )
 from preferences.services import delete_preference, put_preference
 from tenants.callers import Caller, check_reach
-from tenants.exceptions import InvalidScope, PermissionDenied
+from tenants.exceptions import InvalidScope, PermissionDenied, ValidationError
 from tenants.pages import envelope, read_cursor, read_limit, render_page
 from tenants.problems import answer_problem, log_fault
 from tenants.roles import ANYONE, READERS, Role
@@ -101,6 +101,11 @@ class PreferenceView(TenantAPIView):
         # A revision that is sent in the body must not be overlooked: it would delete anything.
         if request._request.body:
             self.read_body(())
+        if "HTTP_IF_NONE_MATCH" in request.META:
+            raise ValidationError(
+                "If-None-Match asks for what is absent, which nobody can delete: send If-Match.",
+                pointer="/headers/If-None-Match",
+            )
         parameters = self.read_parameters()
         caller = self.read_reason(parameters, self.scope.subject)
         mode, revisions = read_revisions(

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from functools import partial
+from itertools import pairwise
 
 import pytest
 
@@ -163,6 +164,30 @@ def test_C044_withdrawing_twice_at_once(world):
     assert [answer.status for answer in answers] == [200, 200]
     assert {answer.json["status"] for answer in answers} == {"withdrawn"}
     assert len(world.events("consent.withdrawn")) == 1
+
+
+@pytest.mark.parametrize("start", ["none", "given"])
+def test_C044_many_decisions_at_once(world, start):
+    """Whatever comes first, the ledger is a strict sequence, and the state is its last entry."""
+    if start == "given":
+        world.alice.give("me", "support")
+    jobs = [partial(world.alice.decide, "me", "support", one) for one in ("refused", "withdrawn")]
+    answers = race([*jobs * 3, *[partial(world.alice.give, "me", "support")] * 3])
+    assert {answer.status for answer in answers} == {200}
+    entries = world.alice.get("consents/me/support/history").json["results"]
+    decisions = [one["decision"] for one in entries]
+    assert decisions.count("given") == 3 + (start == "given")
+    # Each no stands after a yes, or at the very beginning, and never after another no.
+    for before, after in pairwise(["none" if start == "none" else "", *decisions]):
+        expected = {"none": "refused", "given": "withdrawn"}.get(before)
+        assert after in ("given", expected), decisions
+    state = world.alice.get("consents/me").json["results"][0]
+    assert (state["status"], state["entry"]) == (decisions[-1], entries[-1]["entry"])
+    given = [one["entry"] for one in entries]
+    assert len(set(given)) == len(given)
+    # Of several that saw the same entry, one decides.
+    seen = partial(world.alice.give, "me", "support", entry=given[-1])
+    assert sorted(answer.status for answer in race([seen] * 4)) == [200, 409, 409, 409]
 
 
 @pytest.mark.parametrize("decision", ["refused", "withdrawn"])
@@ -505,6 +530,10 @@ def test_auditor_sees_the_ledger_and_no_values(world):
     world.alice.give("me", "support")
     assert world.auditor.get("consents/alice").status == 200
     assert world.auditor.get("consents/alice/support/history").status == 200
+    for reason in ("", "%20", "x" * 501):
+        answer = world.auditor.get(f"consents/alice?reason={reason}")
+        assert answer.outcome == (400, "validation_error")
+    assert world.auditor.get("consents/alice?reason=asked").status == 200
     assert world.events("data.disclosed") == []
     for path in ("preferences/global/k", "preferences", "preferences/effective?scope=global",
                  "preferences/user::alice/k", "subjects/alice/data"):  # fmt: skip

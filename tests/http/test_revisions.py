@@ -5,7 +5,8 @@ from functools import partial
 
 import pytest
 
-from tests.http.client import race
+from preferences import views
+from tests.http.client import put, race
 
 OLD = "0" * 32
 
@@ -132,6 +133,40 @@ def test_C023_an_answer_shows_its_own_write(world):
     assert world.alice.read("me", "k").json["value"] == revisions[trail[-1].revision_after]
 
 
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_C023_a_competitor_between_commit_and_answer(world, monkeypatch, is_batch):
+    """What was committed is answered, not what a later look would find."""
+    sent = []
+    name = "run_batch" if is_batch else "put_preference"
+    real = getattr(views, name)
+
+    def pause(**more):
+        outcome = real(**more)
+        if not sent:
+            sent.append(None)
+            monkeypatch.setattr(views, name, real)
+            write = partial(world.operator.write, "user::alice", "k", "theirs")
+            sent[0] = race([partial(write, query={"mode": "upsert"})])[0]
+        return outcome
+
+    monkeypatch.setattr(views, name, pause)
+    if is_batch:
+        (result,) = world.alice.batch(put("me", "k", "mine")).json["results"]
+        mine = result["body"]
+    else:
+        answer = world.alice.write("me", "k", "mine")
+        mine = answer.json
+        assert answer.etag == mine["revision"]
+    theirs = sent[0].json
+    assert (mine["value"], theirs["value"]) == ("mine", "theirs")
+    (created,) = world.events("preference.created")
+    (replaced,) = world.events("preference.replaced")
+    assert (created.actor, created.revision_after) == ("alice", mine["revision"])
+    assert (replaced.actor, replaced.revision_after) == ("operator", theirs["revision"])
+    assert replaced.revision_before == mine["revision"]
+    assert world.alice.read("me", "k").json == theirs
+
+
 def test_C027_tag_lists_and_stars(world):
     who = world.alice
 
@@ -255,6 +290,14 @@ def test_conditional_delete(world):
         answer = world.alice.forget("me", "k", **more)
         assert answer.outcome == (409, "stale_revision")
         assert answer.json["current"] is None
+
+
+def test_a_delete_takes_no_if_none_match(world):
+    revision = world.alice.write("me", "k", 1).revision
+    for header in ("*", f'"{revision}"', f'"{OLD}"'):
+        answer = world.alice.forget("me", "k", headers={"If-None-Match": header})
+        assert answer.outcome == (400, "validation_error")
+    assert world.alice.read("me", "k").status == 200
 
 
 def test_a_misspelt_revision_deletes_nothing(world):
