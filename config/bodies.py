@@ -9,6 +9,7 @@ import io
 import time
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import quote
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 #: The server passes the process's environment into every request, where error pages show it.
@@ -42,6 +43,9 @@ class MeasuredBodies:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         for name in SECRETS:
             environ.pop(name, None)
+        # Django puts its own reading of the path in the place of this one, and says nothing of
+        # bytes that it could not read.
+        environ["REQUEST_URI"] = quote(environ.get("PATH_INFO", "").encode("latin-1"))
         source = environ["wsgi.input"]
         # Where both stand, the encoding wins (RFC 9112, section 6.3).
         if environ.pop("HTTP_TRANSFER_ENCODING", None):

@@ -66,7 +66,7 @@ def decide(
     if not is_own and not caller.is_steward:
         raise PermissionDenied("Only the person, or an operator with evidence, decides on consent.")
     # What is malformed whatever stands there comes before 404, and all of it before 409.
-    if not is_own and not evidence:
+    if not is_own and not (evidence and evidence.strip()):
         raise ValidationError("Say how you know of this decision.", pointer="/evidence")
     if decision == Decision.GIVEN and version is None:
         raise ValidationError(

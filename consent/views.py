@@ -24,7 +24,7 @@ from tenants.pages import envelope
 from tenants.roles import ANYONE, Role
 from tenants.times import format_time, parse_time
 from tenants.units import database, unit_of_work
-from tenants.views import TenantAPIView, answer
+from tenants.views import TenantAPIView, answer, given_reason
 
 DECIDERS = frozenset({Role.MEMBER, Role.OPERATOR, Role.OWNER})
 
@@ -75,13 +75,19 @@ class SubjectView(TenantAPIView):
         self.subject = self.caller.resolve_subject(kwargs["subject"])
 
     def check_access(self, request: Request) -> None:
-        if Role.AUDITOR not in self.caller.roles:
+        if not self.is_watched:
             check_reach(self.caller, self.subject)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether an auditor reads the ledger; an agent's credential stays an agent's."""
+        return Role.AUDITOR in self.caller.roles and not self.caller.is_agent
 
     def read_disclosure(self) -> Caller:
         """Return the caller with a steward's reason; an auditor reads the ledger without one."""
         parameters = self.read_parameters()
-        if Role.AUDITOR in self.caller.roles:
+        if self.is_watched:
+            given_reason(parameters)  # needs none, but a malformed one is one
             return self.caller
         return self.read_reason(parameters, self.subject)
 

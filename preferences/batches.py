@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import OperationalError, transaction
+from django.db import Error, transaction
 
 from preferences.requests import MEMBERS, read_revisions, read_write
 from preferences.selectors import get_preference
@@ -27,11 +27,11 @@ from tenants.exceptions import (
     Forbidden,
     NotFound,
     ServiceError,
-    StoreUnavailable,
     ValidationError,
     all_errors,
 )
 from tenants.idempotency import IdempotencyKey
+from tenants.problems import as_service_error
 from tenants.scopes import Scope, check_key
 from tenants.units import database, record_denied, unit_of_work
 from tenants.views import check_members
@@ -50,6 +50,8 @@ class Operation:
     write: Write | None = None
     revisions: Sequence[str] | None = None
     refusal: ServiceError | None = None
+    #: The failure of the database behind a refusal, for the log.
+    fault: Exception | None = None
     #: What a get that found nothing is answered: a result, which undoes no batch.
     absence: ServiceError | None = None
     status: int = 0
@@ -185,10 +187,13 @@ def _read(index: int, raw: Any, caller: Caller) -> Operation:
         if raw.get("op") not in ("get", "put", "delete"):
             raise ValidationError("op is get, put or delete.", pointer=f"/operations/{index}/op")
         operation.verb = raw["op"]
+        # In the order of a request alone: the key, `me` that stands for nobody, another person's
+        # scope, and only then what is sent.
+        operation.key = check_key(raw.get("key"), creating=operation.verb == "put")
         operation.scope = Scope.parse(
             raw.get("scope"), me=caller.subject, creating=operation.verb == "put"
         )
-        operation.key = check_key(raw.get("key"), creating=operation.verb == "put")
+        check_reach(caller, operation.scope.subject)
         known = {
             "get": (), "put": (*MEMBERS, "mode"), "delete": ("revision",),
         }[operation.verb]  # fmt: skip
@@ -228,9 +233,10 @@ def _run_alone(caller: Caller, operation: Operation) -> None:
                 operation.status = 204
         except ServiceError as refusal:
             operation.refusal = refusal
-        except OperationalError:
+        except Error as fault:
             # A lock timed out, say: what ran before it stands, and is answered as done.
-            operation.refusal = StoreUnavailable()
+            operation.refusal = as_service_error(fault)
+            operation.fault = fault
 
 
 def _attempt(caller: Caller, operation: Operation, *, is_check_only: bool = False) -> None:

@@ -5,6 +5,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from django.db.models.expressions import RawSQL
+
 from preferences.decisions import count_delete, count_refusal, count_write
 from preferences.exceptions import refusal_of
 from preferences.models import Preference, Writer
@@ -231,9 +233,14 @@ def replay_put(
     caller: Caller, scope: Scope, key: str, write: Write, answer: dict[str, Any]
 ) -> Outcome:
     """Build the first answer again: what it kept, the repeated request, the record if unchanged."""
-    row = Preference.objects.filter(
-        tenant_id=caller.tenant_id, scope=str(scope), key=key, revision=answer["revision"]
-    ).first()
+    row = (
+        Preference.objects.filter(
+            tenant_id=caller.tenant_id, scope=str(scope), key=key, revision=answer["revision"]
+        )
+        # An expired record reads like none, here too.
+        .exclude(expires_at__lte=RawSQL("consentful_now()", []))
+        .first()
+    )
     return Outcome(
         record=Record(
             id=answer["id"],

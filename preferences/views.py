@@ -1,6 +1,7 @@
 """Preferences and definitions over HTTP."""
 
 import json
+import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -25,9 +26,9 @@ from preferences.selectors import (
 )
 from preferences.services import delete_preference, put_preference
 from tenants.callers import Caller, check_reach
-from tenants.exceptions import InvalidScope, PermissionDenied
+from tenants.exceptions import InvalidScope, PermissionDenied, ValidationError
 from tenants.pages import envelope, read_cursor, read_limit, render_page
-from tenants.problems import answer_problem
+from tenants.problems import answer_problem, log_fault
 from tenants.roles import ANYONE, READERS, Role
 from tenants.scopes import Scope, check_key, split_address
 from tenants.units import database, unit_of_work
@@ -97,6 +98,14 @@ class PreferenceView(TenantAPIView):
         return answer(outcome.record.as_json(), status=status, headers=headers)
 
     def delete(self, request: Request, tenant: str, address: str) -> HttpResponse:
+        # A revision that is sent in the body must not be overlooked: it would delete anything.
+        if request._request.body:
+            self.read_body(())
+        if "HTTP_IF_NONE_MATCH" in request.META:
+            raise ValidationError(
+                "If-None-Match asks for what is absent, which nobody can delete: send If-Match.",
+                pointer="/headers/If-None-Match",
+            )
         parameters = self.read_parameters()
         caller = self.read_reason(parameters, self.scope.subject)
         mode, revisions = read_revisions(
@@ -150,7 +159,7 @@ class PreferencesView(TenantAPIView):
                 caller=caller,
                 scopes=scopes,
                 with_shared=self.scope is None,
-                key_prefix=parameters.get("key_prefix"),
+                key_prefix=normalize_prefix(parameters.get("key_prefix")),
                 tags=parameters.getlist("tag"),
                 purpose=parameters.get("purpose"),
                 after=after,
@@ -173,6 +182,11 @@ class EffectiveView(TenantAPIView):
     roles = {"GET": READERS}
     operations = {"GET": openapi.APPLIES}
     parameters = {"GET": {"scope": True, "key": True}}
+
+    def check_access(self, request: Request) -> None:
+        for text in request.query_params.getlist("scope"):
+            with suppress(InvalidScope):  # a malformed one is a parameter
+                Scope.parse(text, me=self.caller.subject)
 
     def get(self, request: Request, tenant: str) -> HttpResponse:
         parameters = self.read_parameters()
@@ -221,6 +235,8 @@ class BatchView(TenantAPIView):
             once=self.read_idempotency_key(),
         )  # fmt: skip
         for one in operations:
+            if one.fault is not None:
+                log_fault(request._request, one.fault)
             is_found = one.verb == "get" and one.status == 200
             if is_found and one.scope and caller.discloses(one.scope.subject):
                 record_disclosure(caller, one.scope, one.key, one.purpose)
@@ -253,6 +269,11 @@ class DefinitionsView(TenantAPIView):
         with unit_of_work(tenant_id=self.caller.tenant_id, actor=self.caller.actor):
             found = [_definition(one) for one in list_definitions(tenant_id=self.caller.tenant_id)]
         return answer(envelope(found))
+
+
+def normalize_prefix(text: str | None) -> str | None:
+    """Return the beginning of a key in the form that keys have; its characters stay literal."""
+    return None if text is None else unicodedata.normalize("NFC", text)
 
 
 def persons_of(scopes: Sequence[Scope]) -> list[str]:

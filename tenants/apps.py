@@ -34,20 +34,25 @@ class TenantsConfig(InstalledApp):
 
     def ready(self) -> None:
         from tenants import checks  # noqa: F401  registers the system checks
-        from tenants.rights import check_login, grant_runtime_rights
+        from tenants.patience import bound_waits, unbound_waits
+        from tenants.rights import check_login, grant_runtime_rights, grant_sight_of_migrations
         from tenants.users import follow_user_table
 
-        def check(sender: AppConfig, **kwargs: Any) -> None:
+        def begin(sender: AppConfig, **kwargs: Any) -> None:
             check_login(using=kwargs["using"])
+            bound_waits(using=kwargs["using"])
+            grant_sight_of_migrations(using=kwargs["using"])
 
-        def follow(sender: AppConfig, **kwargs: Any) -> None:
+        def end(sender: AppConfig, **kwargs: Any) -> None:
+            unbound_waits(using=kwargs["using"])
             follow_user_table(using=kwargs["using"])
 
         def grant(sender: AppConfig, **kwargs: Any) -> None:
             # Tables of every app exist only when the last one has migrated.
             grant_runtime_rights(using=kwargs["using"])
 
-        pre_migrate.connect(check, sender=self, dispatch_uid="consentful.login", weak=False)
-        # Once per run, not once per app: its signal comes when every app has migrated.
-        post_migrate.connect(follow, sender=self, dispatch_uid="consentful.users", weak=False)
+        # For this app alone: by then the connection is the one that migrates, and its signal
+        # comes when every app has migrated.
+        pre_migrate.connect(begin, sender=self, dispatch_uid="consentful.begin", weak=False)
+        post_migrate.connect(end, sender=self, dispatch_uid="consentful.end", weak=False)
         post_migrate.connect(grant, dispatch_uid="consentful.rights", weak=False)

@@ -82,6 +82,6 @@ def _salt(request: HttpRequest, parameters: MultiValueDict[str, str]) -> str:
         (name, value)
         for name, values in parameters.lists()
         for value in values
-        if name not in ("cursor", "limit")
+        if name not in ("cursor", "limit", "reason")
     )
     return f"consentful.cursor:{request.path}:{filters!r}"

@@ -3,6 +3,7 @@
 from django.apps import apps
 from django.core.management.base import CommandError
 from django.db import connections, transaction
+from django.db.migrations.recorder import MigrationRecorder
 from psycopg import sql
 
 from tenants.conf import runtime_role
@@ -40,6 +41,26 @@ def check_login(*, using: str) -> None:
             f"consentful.E007: there is no database login {role} (CONSENTFUL_RUNTIME_ROLE):"
             f" CREATE ROLE {role} LOGIN."
         )
+
+
+def grant_sight_of_migrations(*, using: str) -> None:
+    """
+    Let the runtime login see which migrations were applied, before the first one is.
+
+    `migrate` asks as that login before it changes anything. Without this right, one that was
+    interrupted the first time could never go on.
+    """
+    role = runtime_role()
+    connection = connections[using]
+    if role is None or connection.vendor != "postgresql":
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_user = %s", [role])
+        if cursor.fetchone()[0]:
+            return
+        MigrationRecorder(connection).ensure_schema()
+        statement = sql.SQL("GRANT SELECT ON django_migrations TO {}").format(sql.Identifier(role))
+        cursor.execute(statement.as_string(cursor.connection))
 
 
 def grant_runtime_rights(*, using: str) -> None:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
+from urllib.parse import unquote_to_bytes
 
 from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -127,8 +128,7 @@ class TenantAPIView(APIView):
 
     def check_encoding(self, request: Request) -> None:
         """A path that is no UTF-8 would otherwise become another, legible address."""
-        # Django has decoded the path by now, and left percent signs for bytes that it could not.
-        if BROKEN_BYTE.search(request.path):
+        if not _has_utf8_path(request._request):
             raise ValidationError("The path is not UTF-8.", pointer="/path")
 
     def read_path(self, **kwargs: Any) -> None:
@@ -146,6 +146,11 @@ class TenantAPIView(APIView):
                 "charset" in parameters.lower() and "utf-8" not in parameters.lower()
             ):
                 raise UnsupportedMediaType(headers={"Accept": "application/json"})
+            if meta.get("HTTP_CONTENT_ENCODING", "").strip().lower() not in ("", "identity"):
+                raise UnsupportedMediaType(
+                    "A body is sent as it is, without a content coding.",
+                    headers={"Accept": "application/json", "Accept-Encoding": "identity"},
+                )
         if not _accepts_json(meta.get("HTTP_ACCEPT", "*/*")):
             raise NotAcceptable
         if meta.get("HTTP_TRANSFER_ENCODING") and not meta.get("CONTENT_LENGTH"):
@@ -163,8 +168,12 @@ class TenantAPIView(APIView):
         Return the query parameters.
 
         Raises:
-            ValidationError: an unknown one, or a repeated one where repetition is not defined.
+            ValidationError: an unknown one, a repeated one where repetition is not defined, or
+                one that is no UTF-8, which would otherwise name something else.
         """
+        query = str(self.request.META.get("QUERY_STRING", ""))
+        if not _is_utf8(unquote_to_bytes(query.encode("utf-8", "surrogateescape"))):
+            raise ValidationError("The query is not UTF-8.", pointer="/query")
         method = "GET" if self.request.method == "HEAD" else str(self.request.method)
         known = self.parameters.get(method, {})
         given = self.request.query_params
@@ -311,6 +320,23 @@ def answer(
         headers=dict(headers or {}),
         content_type="application/json",
     )
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _has_utf8_path(request: HttpRequest) -> bool:
+    # As the client wrote it: where Django cannot decode a byte, it leaves a percent sign and two
+    # digits, which a key may hold as well.
+    target = request.META.get("REQUEST_URI") or request.META.get("RAW_URI")
+    if target is None:
+        return not BROKEN_BYTE.search(request.path)
+    return _is_utf8(unquote_to_bytes(str(target).partition("?")[0]))
 
 
 def _empty(status: int, headers: Mapping[str, str]) -> HttpResponse:

@@ -1,12 +1,17 @@
 """Complete by construction: every table is captured, and the runtime login cannot touch the trail."""
 
 import json
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.apps import apps
 from django.db import DatabaseError, connection, transaction
+from django.db.models import F, ProtectedError
+from django.utils.timezone import now
 
-from audit.models import Captured, Event
+from audit.models import Captured, Event, Seal
+from consent.models import ConsentEntry, ConsentState
 from preferences.models import Preference
 from tenants.units import unit_of_work
 from tests.audit.conftest import ACTOR, World, create_preference
@@ -20,6 +25,8 @@ EXEMPT = {
     "ConsentState",  # a copy of the ledger, compared with it by verification
     "IdempotencyRecord",  # a copy of what the trail already says
 }
+#: What the database says to those who may not.
+REFUSED = r"permission denied|must be owner|refused|written by|append-only"
 OURS = {"audit", "tenants", "consent", "preferences", "privacy"}
 
 
@@ -133,3 +140,74 @@ def test_a_change_without_context_names_the_login(world: World, superuser) -> No
         event = Event.objects.filter(tenant_id=world.id).latest("pk")
     assert event.actor == "role:postgres"
     assert world.verify() == []
+
+
+def test_C049_every_way_of_the_orm_leaves_events(world: World) -> None:
+    """Three rows, changed by an update, an F() expression, bulk_update and save: value, deadline, scope."""
+    with unit_of_work(tenant_id=world.id, actor=ACTOR):
+        for key in ("a", "b", "c"):
+            create_preference(world.tenant, key)
+        rows = Preference.objects.filter(tenant_id=world.id, key__in=["a", "b", "c"])
+        seen = [set(rows.values_list("revision", flat=True))]
+
+        def changed(columns: list[str]) -> None:
+            events = Event.objects.filter(tenant_id=world.id, action="preference.replaced")
+            latest = list(events.order_by("-pk")[:3])
+            assert [event.changed for event in latest] == [columns] * 3
+            revisions = set(rows.values_list("revision", flat=True))
+            assert {event.revision_after for event in latest} == revisions
+            assert {event.revision_before for event in latest} == seen[-1]
+            assert not any(revisions & before for before in seen)
+            seen.append(revisions)
+
+        rows.update(value='"detailed"')
+        changed(["value"])
+        rows.update(seen_count=F("seen_count") + 1)
+        changed(["seen_count"])
+        several = list(rows)
+        for row in several:
+            row.expires_at = now() + timedelta(days=1)
+        Preference.objects.bulk_update(several, ["expires_at"])
+        changed(["expires_at"])
+        for row in rows:
+            row.scope = "project::moved"
+            row.save()
+        changed(["scope"])
+    assert len(set.union(*seen)) == 15
+    world.settle()
+    assert world.verify() == []
+
+
+@pytest.mark.parametrize("model", [Event, Seal, ConsentEntry, ConsentState])
+def test_C053_the_orm_cannot_touch_what_is_append_only(world: World, model: Any) -> None:
+    with unit_of_work(tenant_id=world.id, actor=ACTOR):
+        rows = model.objects.filter(tenant_id=world.id)
+        before = list(rows.order_by("pk").values())
+        assert before
+        column = next(field.name for field in model._meta.concrete_fields if field.name != "id")
+        for change in (
+            lambda: rows.delete(),
+            lambda: rows._raw_delete(connection.alias),
+            lambda: rows.first().delete(),
+            lambda: rows.update(**{column: F(column)}),
+            lambda: rows.first().save(force_update=True),
+            lambda: model.objects.bulk_update(list(rows), [column]),
+        ):
+            with pytest.raises(DatabaseError, match=REFUSED), transaction.atomic():
+                change()
+        assert list(rows.order_by("pk").values()) == before
+
+
+def test_C053_nothing_goes_with_a_tenant_or_a_person(world: World) -> None:
+    """No cascade reaches the trail or the ledger: whoever would delete what they name is refused."""
+    with unit_of_work(tenant_id=world.id, actor=ACTOR):
+        before = Event.objects.filter(tenant_id=world.id).count()
+        for row in (world.tenant, world.subject, world.purpose):
+            with pytest.raises((ProtectedError, DatabaseError)), transaction.atomic():
+                row.delete()
+            with pytest.raises(DatabaseError), transaction.atomic():
+                type(row).objects.filter(pk=row.pk)._raw_delete(connection.alias)
+                with connection.cursor() as cursor:
+                    cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        assert Event.objects.filter(tenant_id=world.id).count() == before
+        assert ConsentEntry.objects.filter(tenant_id=world.id).exists()

@@ -160,3 +160,16 @@ def test_C067_exact_scopes_and_literal_prefixes(world, make_world):
     assert len(who.listing(scope="project::acme", key_prefix="").keys) == 3
     assert len(who.listing(key_prefix="").keys) == 6
     assert make_world().operator.listing().keys == []
+
+
+def test_C067_prefixes_of_keys_that_hold_wildcards(world):
+    who = world.alice
+    for key in ("100%", "100%x", "100x", "a\\b", "a\\_b", "ab", "_", "__", "caf\u00e9", "cafe"):
+        assert who.write("me", key, 1).status == 201
+    for prefix, keys in {
+        "100%": ["100%", "100%x"], "a\\": ["a\\b", "a\\_b"], "a\\_": ["a\\_b"], "_": ["_", "__"],
+        "__": ["__"], "\\": [], "%": [],
+        # Keys are in NFC, and so is what they begin with.
+        "cafe\u0301": ["caf\u00e9"], "caf\u00e9": ["caf\u00e9"], "caf": ["caf\u00e9", "cafe"],
+    }.items():  # fmt: skip
+        assert who.listing(scope="me", key_prefix=prefix).keys == keys, prefix

@@ -85,6 +85,24 @@ def test_each_for_itself(world):
     assert world.alice.listing().keys == ["z"]
 
 
+def test_an_operation_is_refused_for_what_it_would_be_refused_for_alone(world):
+    operations = [
+        (world.alice, put("user::bob", "k", 1, nothing=1), "permission_denied"),
+        (world.alice, put("user::bob", "l", "x" * 70_000), "permission_denied"),
+        (world.alice, put("user::bob", "m\n"), "invalid_key"),
+        (world.operator, put("me", "m\n"), "invalid_key"),
+        (world.operator, put("me", "k", 1, nothing=1), "permission_denied"),
+    ]  # fmt: skip
+    for who, operation, code in operations:
+        alone = who.write(operation["scope"], operation["key"], operation["value"],
+                          **{name: operation[name] for name in operation if name == "nothing"})  # fmt: skip
+        assert alone.code == code
+        with world.denied(int(alone.status == 403)):
+            assert who.batch(operation).outcome == alone.outcome
+        with world.denied(int(alone.status == 403)):
+            assert codes(who.batch(operation, atomic=False)) == [code]
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -186,6 +204,18 @@ def test_keys_end_after_a_day(world, frozen):
     frozen.move(1)
     answer = world.alice.write("me", "k", 1, headers=key())
     assert answer.outcome == (409, "already_exists")
+
+
+def test_a_replay_takes_nothing_from_a_record_that_has_expired(world, frozen):
+    send = partial(world.alice.write, "me", "k", 2, query={"mode": "upsert"}, headers=key())
+    world.alice.write("me", "k", 1, tags=["t"], metadata={"m": 1}, ttl_seconds=60)
+    first = send().json
+    assert (first["tags"], first["metadata"]) == (["t"], {"m": 1})
+    assert send().json == first
+    frozen.move(60)
+    again = send()
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.json == {**first, "tags": [], "metadata": {}}
 
 
 def test_gate_runs_before_the_replay(world):

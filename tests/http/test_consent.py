@@ -2,9 +2,12 @@
 
 from datetime import timedelta
 from functools import partial
+from itertools import pairwise
 
 import pytest
 
+from tenants.roles import Role
+from tenants.services import grant_role
 from tests.factories import CATALOG, change_catalog
 from tests.http.client import delete, get, put, race
 
@@ -161,6 +164,30 @@ def test_C044_withdrawing_twice_at_once(world):
     assert [answer.status for answer in answers] == [200, 200]
     assert {answer.json["status"] for answer in answers} == {"withdrawn"}
     assert len(world.events("consent.withdrawn")) == 1
+
+
+@pytest.mark.parametrize("start", ["none", "given"])
+def test_C044_many_decisions_at_once(world, start):
+    """Whatever comes first, the ledger is a strict sequence, and the state is its last entry."""
+    if start == "given":
+        world.alice.give("me", "support")
+    jobs = [partial(world.alice.decide, "me", "support", one) for one in ("refused", "withdrawn")]
+    answers = race([*jobs * 3, *[partial(world.alice.give, "me", "support")] * 3])
+    assert {answer.status for answer in answers} == {200}
+    entries = world.alice.get("consents/me/support/history").json["results"]
+    decisions = [one["decision"] for one in entries]
+    assert decisions.count("given") == 3 + (start == "given")
+    # Each no stands after a yes, or at the very beginning, and never after another no.
+    for before, after in pairwise(["none" if start == "none" else "", *decisions]):
+        expected = {"none": "refused", "given": "withdrawn"}.get(before)
+        assert after in ("given", expected), decisions
+    state = world.alice.get("consents/me").json["results"][0]
+    assert (state["status"], state["entry"]) == (decisions[-1], entries[-1]["entry"])
+    given = [one["entry"] for one in entries]
+    assert len(set(given)) == len(given)
+    # Of several that saw the same entry, one decides.
+    seen = partial(world.alice.give, "me", "support", entry=given[-1])
+    assert sorted(answer.status for answer in race([seen] * 4)) == [200, 409, 409, 409]
 
 
 @pytest.mark.parametrize("decision", ["refused", "withdrawn"])
@@ -503,6 +530,10 @@ def test_auditor_sees_the_ledger_and_no_values(world):
     world.alice.give("me", "support")
     assert world.auditor.get("consents/alice").status == 200
     assert world.auditor.get("consents/alice/support/history").status == 200
+    for reason in ("", "%20", "x" * 501):
+        answer = world.auditor.get(f"consents/alice?reason={reason}")
+        assert answer.outcome == (400, "validation_error")
+    assert world.auditor.get("consents/alice?reason=asked").status == 200
     assert world.events("data.disclosed") == []
     for path in ("preferences/global/k", "preferences", "preferences/effective?scope=global",
                  "preferences/user::alice/k", "subjects/alice/data"):  # fmt: skip
@@ -528,3 +559,41 @@ def test_own_data(world):
     for who in (world.bob, world.agent, world.bound, world.auditor):
         with world.denied(1):
             assert who.get("subjects/alice/data").outcome == (403, "permission_denied")
+
+
+def test_what_an_agent_was_not_given_comes_before_consent(world):
+    world.alice.give("me", "ads")
+    assert world.alice.write("me", "banner", 1).status == 201
+    definitions = [
+        {**one, "purpose": "support"} if one["key"] == "banner" else one
+        for one in CATALOG["definitions"]
+    ]
+    change_catalog(world.tenant, definitions=definitions)
+    # Stored for ads, which the agent does not serve; declared for support, without consent.
+    refused = world.bound.write("me", "banner", 2, query={"mode": "upsert"})
+    assert (refused.code, refused.json["purpose"]) == ("purpose_not_allowed", "ads")
+    refused = world.alice.write("me", "banner", 2, query={"mode": "upsert"})
+    assert (refused.code, refused.json["purpose"]) == ("consent_required", "support")
+
+
+@pytest.mark.parametrize("evidence", [None, "", " ", "\t\n", "\u00a0"])
+def test_blank_evidence_is_none(world, evidence):
+    answer = world.operator.give("alice", "support", evidence=evidence)
+    assert answer.outcome == (400, "validation_error")
+    assert answer.json["errors"][0]["pointer"] == "/evidence"
+    assert world.alice.status_of("me", "support") == "none"
+
+
+def test_an_agent_that_is_auditor_too_stays_an_agent(world):
+    world.bob.give("me", "support")
+    for name in ("bound", "agent"):
+        getattr(world, name)  # makes the persona
+        grant_role(tenant=world.tenant, user=world.personas[name].user, role=Role.AUDITOR)
+    for path in ("consents/bob", "consents/bob/support/history"):
+        with world.denied(1):
+            assert world.bound.get(path).outcome == (403, "permission_denied")
+    assert [one["purpose"] for one in world.agent.get("consents/bob").json["results"]] == [
+        "support"
+    ]
+    assert world.agent.get("consents/bob/support/history").status == 403
+    assert world.agent.get("audit").status == 403

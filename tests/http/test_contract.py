@@ -1,15 +1,20 @@
 """The order of refusals, headers, methods, and the wall between tenants."""
 
+import contextlib
 import logging
 from datetime import timedelta
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
+from django.utils.log import AdminEmailHandler
 
 from tenants.exceptions import all_errors
+from tenants.roles import Role
+from tenants.services import grant_role
 from tenants.tokens import issue_token, revoke_token
-from tests.factories import make_persona, make_user
-from tests.http.client import API, CODES
+from tests.factories import make_persona, make_user, unique
+from tests.http.client import API, CODES, delete, put
 
 OLD = "0" * 32
 
@@ -105,6 +110,16 @@ def test_media_types(world, content_type):
     answer = world.alice.put("preferences/me/k", {"value": 1}, content_type=content_type)
     assert answer.outcome == (415, "unsupported_media_type")
     assert answer.headers["Accept"] == "application/json"
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "identity, gzip"])
+def test_content_codings(world, coding):
+    headers = {"Content-Encoding": coding}
+    answer = world.alice.put("preferences/me/k", {"value": 1}, headers=headers)
+    assert answer.outcome == (415, "unsupported_media_type")
+    assert answer.headers["Accept-Encoding"] == "identity"
+    headers = {"Content-Encoding": "identity"}
+    assert world.alice.put("preferences/me/k", {"value": 1}, headers=headers).status == 201
 
 
 def test_accept(world):
@@ -270,6 +285,109 @@ def test_C051_actors(world):
     assert all(one.actor_id for one in events)
 
 
+def test_C051_one_thread_many_actors(world, frozen):
+    """A session, a bound token, nobody, a refusal and a command, one after the other on one thread."""
+    boss = make_user("boss")
+    grant_role(tenant=world.tenant, user=boss, role=Role.OWNER)
+    client = Client(raise_request_exception=False)
+    client.force_login(boss, backend="django.contrib.auth.backends.ModelBackend")
+    nobody = API(world.tenant.slug)
+    for _ in range(2):
+        more = {"client": client, "headers": {"X-Request-ID": "by-session"}}
+        body = {"value": 1, "ttl_seconds": 60}
+        assert nobody.put(f"preferences/project::{unique('p')}/k", body, **more).status == 201
+        assert world.bound.write("me", unique("k"), 1).status == 201
+        assert nobody.write("project::x", "k").outcome == (401, "not_authenticated")
+        assert API(world.tenant.slug, "cst_no").write("global", "k").status == 401
+        assert world.bob.read("user::alice", "k").status == 403
+        frozen.move(60)
+        call_command("purge_expired")
+        assert world.alice.write("me", unique("k"), 1).status == 201
+    events = world.events("preference.created", "preference.expired", "access.denied")
+    assert [(one.action.partition(".")[2], one.actor, one.on_behalf_of) for one in events] == [
+        ("created", "boss", None), ("created", "bound", "alice"), ("denied", "bob", None),
+        ("expired", "system", None), ("created", "alice", None),
+    ] * 2  # fmt: skip
+    assert [one.request_id for one in events if one.actor == "boss"] == ["by-session"] * 2
+    assert all(one.actor_id for one in events if one.actor != "system")
+    assert all(one.request_id is None for one in events if one.actor == "system")
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "POST"])
+def test_C053_the_trail_takes_nothing_over_http(world, method):
+    world.alice.write("me", "k", 1)
+    (event,) = world.events("preference.created")
+    for who in (world.owner, world.auditor):
+        answer = who.request(method, "audit", {"action": "x"})
+        assert answer.outcome == (405, "method_not_allowed")
+        assert set(answer.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS"}
+        assert who.request(method, f"audit/{event.pk}", {}).outcome == (404, "not_found")
+    assert world.events("preference.created") == [event]
+
+
+@pytest.fixture
+def fail_at_commit(world, owner_does):
+    """Let every change of this tenant's records fail when all has been done but the commit."""
+    name = f"fail_{world.tenant.pk}"
+    owner_does(
+        f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE EXCEPTION 'canary'; END $$"
+    )
+    tables = ["consentful_preference", "consentful_consent_entry"]
+
+    @contextlib.contextmanager
+    def fail():
+        for table in tables:
+            owner_does(
+                f"CREATE CONSTRAINT TRIGGER {name} AFTER INSERT OR UPDATE OR DELETE ON {table}"
+                " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW"
+                f" WHEN (consentful_tenant() = {world.tenant.pk}) EXECUTE FUNCTION {name}()"
+            )
+        try:
+            yield
+        finally:
+            for table in tables:
+                owner_does(f"DROP TRIGGER {name} ON {table}")
+
+    yield fail
+    owner_does(f"DROP FUNCTION {name}() CASCADE")
+
+
+def test_C055_what_fails_at_the_commit_was_never_there(world, fail_at_commit):
+    """The event was written by then; it goes with the change."""
+    world.alice.give("me", "support")
+    revision = world.alice.write("me", "k", 1).revision
+    assert world.bob.status_of("me", "ads") == "none"
+    before = len(world.events())
+    once = {"Idempotency-Key": "once"}
+    sends = [
+        lambda: world.alice.write("me", "new", 1),
+        lambda: world.alice.write("me", "k", 2, revision=revision),
+        lambda: world.alice.write("me", "k", 2, query={"mode": "upsert"}, headers=once),
+        lambda: world.alice.forget("me", "k"),
+        lambda: world.alice.batch(put("me", "a", 1), delete("me", "k")),
+        lambda: world.alice.withdraw("me", "support"),
+        lambda: world.bob.give("me", "ads"),
+    ]
+    with fail_at_commit():
+        for send in sends:
+            answer = send()
+            assert answer.outcome == (503, "store_unavailable")
+            assert answer.headers["Retry-After"]
+            assert b"canary" not in answer.content
+        alone = world.alice.batch(put("me", "a", 1), delete("me", "k"), atomic=False)
+        assert [one["status"] for one in alone.json["results"]] == [503, 503]
+    assert len(world.events()) == before
+    assert world.alice.read("me", "k").etag == revision
+    assert world.alice.listing().keys == ["k"]
+    assert world.alice.status_of("me", "support") == "given"
+    assert world.bob.status_of("me", "ads") == "none"
+    # Nothing was kept for the repetition either.
+    again = world.alice.write("me", "k", 2, query={"mode": "upsert"}, headers=once)
+    assert "Idempotency-Replayed" not in again.headers
+    assert again.status == 200
+
+
 def test_C055_no_event_of_what_was_undone(world):
     revision = world.alice.write("me", "k", 1).revision
     before = len(world.events())
@@ -338,6 +456,34 @@ def test_C117_no_values_in_the_log(world, caplog, monkeypatch):
     ours = [record for record in caplog.records if record.name.startswith("consentful")]
     assert ours
     assert all(canary not in record.getMessage() and not record.exc_info for record in ours)
+
+
+class Reporter(AdminEmailHandler):
+    """Django's report of a fault to its operators, kept instead of sent."""
+
+    def __init__(self):
+        super().__init__(include_html=True)
+        self.setLevel(logging.ERROR)
+        self.reports = []
+
+    def send_mail(self, subject, message, *args, **kwargs):
+        self.reports.append("\n".join((subject, message, kwargs["html_message"])))
+
+
+def test_C117_no_values_in_reports_by_mail(world, monkeypatch, settings):
+    """A host may well have faults reported with everything that Django knows of them."""
+    settings.ADMINS = ["ann@consentful.example"]
+    reporter = Reporter()
+    for name in ("django.request", "consentful.faults"):
+        monkeypatch.setattr(logging.getLogger(name), "handlers", [reporter])
+    canary, token = "canary-7f3", world.alice.token
+    monkeypatch.setattr("preferences.views.put_preference", _fail(canary))
+    answer = world.alice.write("me", "k", canary, tags=[canary])
+    assert answer.outcome == (500, "internal_error")
+    (report,) = reporter.reports
+    assert answer.json["request_id"] in report
+    assert canary not in report
+    assert token not in report
 
 
 def _fail(words):

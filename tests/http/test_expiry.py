@@ -1,11 +1,16 @@
 """A record is gone at its deadline, on every path, before anybody purges."""
 
-from datetime import timedelta
+import contextlib
+import time
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from zoneinfo import ZoneInfo
 
 import pytest
+from django.db import connection
 
 from preferences.jobs import purge_all
+from tenants.times import format_time, parse_time
 from tests.http.client import delete, get, put, race
 
 
@@ -94,8 +99,6 @@ def test_C035_creates_over_an_expired_row(world, frozen, query):
 
 def test_C036_one_clock(world, frozen, monkeypatch):
     """The database's clock decides, whatever this process believes."""
-    import time
-
     real = time.time
     for skew in (-5, 5):
         monkeypatch.setattr(time, "time", lambda skew=skew: real() + skew)
@@ -203,3 +206,131 @@ def test_expiry_in_a_batch(world, frozen):
     frozen.move(1)
     answer = world.alice.batch(put("me", "k", 2), delete("me", "l"), get("me", "m"))
     assert [one["status"] for one in answer.json["results"]] == [201, 204, 404]
+
+
+ZONES = ["America/St_Johns", "Pacific/Kiritimati", "Africa/Casablanca"]
+#: Hours before clocks go forward and back in the first of them.
+CHANGES = ["2030-03-09T22:30:00Z", "2030-11-02T22:30:00Z"]
+
+
+@pytest.fixture
+def in_zone(superuser, database, monkeypatch):
+    """Move the process, the session, the login or the database to a time zone for a block."""
+    login = connection.settings_dict["USER"]
+    places = {"login": f"ROLE {login} IN DATABASE {database}", "database": f"DATABASE {database}"}
+
+    def reconnect():
+        connection.close()
+        for name in ("timezone", "timezone_name"):
+            connection.__dict__.pop(name, None)
+
+    @contextlib.contextmanager
+    def move(what, zone):
+        with monkeypatch.context() as patch:
+            if what == "process":
+                patch.setenv("TZ", zone)
+            elif what == "session":
+                patch.setitem(connection.settings_dict, "TIME_ZONE", zone)
+            else:
+                superuser.execute(f"ALTER {places[what]} SET timezone = '{zone}'")
+            time.tzset()
+            reconnect()
+            try:
+                yield
+            finally:
+                if what in places:
+                    superuser.execute(f"ALTER {places[what]} RESET timezone")
+        time.tzset()
+        reconnect()
+
+    return move
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("what", ["process", "session", "login", "database"])
+def test_C036_no_time_zone_moves_a_deadline(world, frozen, in_zone, what, change):
+    """Neither for a stored record nor for a consent, also where a day has 23 or 25 hours."""
+
+    def text(seconds):
+        return format_time(start + timedelta(seconds=seconds))
+
+    start, days = parse_time(change), 86_400
+    for number, zone in enumerate(ZONES):
+        frozen.set(start)
+        with in_zone(what, zone):
+            who = world.alice
+            written = who.write("me", f"k{number}", 1, ttl_seconds=2 * days).json
+            assert (written["created_at"], written["expires_at"]) == (text(0), text(2 * days))
+            # Half-hourly, through the hour that is left out or comes twice.
+            for half in range(8, 18):
+                moment = start + timedelta(minutes=30 * half + 30)
+                sent = moment.astimezone(ZoneInfo(zone)).isoformat()
+                limited = who.write("me", "l", 1, expires_at=sent, query={"mode": "upsert"})
+                assert limited.json["expires_at"] == format_time(moment), sent
+            given = who.give("me", "support", expires_at=text(days)).json
+            assert given["expires_at"] == text(days)
+            assert who.write("me", "tone", 1, query={"mode": "upsert"}).status in (200, 201)
+            frozen.set(start + timedelta(seconds=days))
+            assert who.read("me", "tone").outcome == (403, "consent_required")
+            frozen.set(start + timedelta(seconds=2 * days, microseconds=-1))
+            assert who.read("me", f"k{number}").json == written
+            assert f"k{number}" in who.listing().keys
+            frozen.set(start + timedelta(seconds=2 * days))
+            assert who.read("me", f"k{number}").status == 404
+            assert f"k{number}" not in who.listing().keys
+
+
+def test_C036_the_longest_deadlines_with_any_clock(world, frozen, monkeypatch):
+    """Neither a check of the database nor a far year answers with 500."""
+    real = time.time
+    for skew in (-5, 5):
+        monkeypatch.setattr(time, "time", lambda skew=skew: real() + skew)
+        assert world.alice.write("me", f"limited{skew}", 1).outcome == (201, None)
+        who = {"query": {"mode": "upsert"}}
+        assert world.alice.write("me", "limited", 1, ttl_seconds=120, **who).status in (200, 201)
+        assert world.alice.write("me", "limited", 1, ttl_seconds=121, **who).code == "invalid_ttl"
+    end = datetime(9999, 12, 31, tzinfo=UTC)
+    most = int((end - frozen.now).total_seconds())
+    for seconds, status in ((most - 1, 201), (most, 400), (most + 1, 400), (10**12, 400)):
+        answer = world.alice.write("me", f"far{seconds}", 1, ttl_seconds=seconds)
+        assert answer.status == status, seconds
+    assert len(world.alice.listing(key_prefix="far").keys) == 1
+
+
+def test_C033_what_has_expired_is_not_named_either(world, frozen):
+    """Neither as withheld, nor in a later page, nor as what a value shadows."""
+    who = world.alice
+    who.give("me", "support")
+    who.write("me", "tone", 1, ttl_seconds=60)
+    for number in range(3):
+        who.write("me", f"k{number}", 1, ttl_seconds=60 if number == 2 else None)
+    who.write("project::x", "theme", "dark")
+    who.write("me", "theme", "light", ttl_seconds=60)
+    page = who.listing(scope="me", limit=2).json
+    effective = {"scope": ["project::x", "me"], "key": "theme"}
+    (theme,) = who.get("preferences/effective", query=effective).json["results"]
+    assert theme["shadows"] == ["user::alice"]
+    who.withdraw("me", "support")
+    assert who.listing().json["withheld"] == [{"purpose": "support", "reason": "consent_required"}]
+    frozen.move(60)
+    assert who.listing().json["withheld"] == []
+    assert who.get("preferences/effective", query={"scope": "me"}).json["withheld"] == []
+    (theme,) = who.get("preferences/effective", query=effective).json["results"]
+    assert theme["shadows"] == []
+    assert who.get(page["next"].partition("testserver")[2]).keys == ["k1"]
+    # Without consent, an expired record answers like a live one and like none.
+    answers = [who.read("me", key) for key in ("tone", "reply_style")]
+    assert {answer.outcome for answer in answers} == {(403, "consent_required")}
+
+
+def test_C048_the_purge_asks_nobody(world, frozen):
+    world.alice.give("me", "support")
+    world.alice.write("me", "tone", 1, ttl_seconds=60)
+    world.alice.write("me", "reply_style", "brief")
+    world.alice.withdraw("me", "support")
+    frozen.move(60)
+    purge_all()
+    assert [event.key for event in world.events("preference.expired")] == ["tone"]
+    held = world.alice.get("subjects/me/data").json["preferences"]
+    assert [one["key"] for one in held] == ["reply_style"]
+    assert world.alice.forget("me", "tone").outcome == (404, "not_found")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.http.client import delete
+from tests.http.client import delete, put
 
 WHY = {"reason": "asked"}
 
@@ -71,6 +71,51 @@ def test_C118_pages_while_rows_change(world, frozen):
     expired = {f"k{n:03}" for n in range(total) if n % 20 == 19}
     touched = {order[start + n] for start in range(0, total, 10) for n in range(3)}
     assert set(order) - expired - touched <= set(rows)
+
+
+def test_C118_two_hundred_rows_of_one_moment(world, frozen):
+    """Between pages, rows come in before the cursor, go behind it, change ahead of it, and expire."""
+    who = world.alice
+    dying = {n for n in range(200) if n % 20 in (5, 6, 7)}
+    for start in (0, 100):
+        assert who.batch(*(
+            put("me", f"k{n:03}", n, **({"ttl_seconds": 60 + n // 20} if n in dying else {}))
+            for n in range(start, start + 100)
+        )).status == 200  # fmt: skip
+    listed = who.listing(limit=200).json["results"]
+    assert len({one["updated_at"] for one in listed}) == 1
+    order = [one["key"] for one in listed]
+    assert len(order) == 200
+    pages, changed, removed = [], set(), set()
+    answer = who.listing(limit=20)
+    while True:
+        pages.append(answer.keys)
+        if answer.json["next"] is None:
+            break
+        number = len(pages)
+        assert who.batch(*(put("me", f"a{number}-{n}", 0) for n in range(10))).status == 200
+        seen = [key for key in pages[-1] if key.startswith("k")]
+        for key in seen[:5]:
+            assert who.forget("me", key).status == 204
+        removed |= set(seen[:5])
+        last = seen[-1] if seen else order[-1]
+        ahead = [key for key in order if key > last and int(key[1:]) not in dying][:5]
+        for key in ahead:
+            assert who.write("me", key, "new", query={"mode": "upsert"}).status == 200
+        changed |= set(ahead)
+        frozen.move(60 if number == 1 else 1)
+        answer = who.get(answer.json["next"].partition("testserver")[2])
+        assert answer.status == 200
+    rows = [key for page in pages for key in page]
+    assert len(rows) == len(set(rows))
+    untouched = {key for key in order if int(key[1:]) not in dying}
+    assert untouched <= set(rows)
+    assert changed <= set(rows)
+    assert removed
+    # Rows that came in stand at the end of the order, never before what was seen.
+    assert [key for key in rows if key.startswith("k")] == sorted(
+        key for key in rows if key.startswith("k")
+    )
 
 
 def test_C118_cursors_are_bound(world, make_world):
@@ -204,3 +249,22 @@ def test_effective_leaves_out_what_may_not_be_read(world):
     for key in ("a%0A", ".", ""):
         answer = world.alice.get(f"preferences/effective?scope=me&key={key}")
         assert answer.outcome == (400, "invalid_key")
+
+
+def test_me_that_stands_for_nobody_comes_before_parameters(world):
+    for who in (world.operator, world.agent):
+        for query in ("scope=me&x=1", "scope=global&scope=me&key=.", "scope=x&scope=me"):
+            with world.denied(1):
+                answer = who.get(f"preferences/effective?{query}")
+                assert answer.outcome == (403, "permission_denied"), query
+
+
+def test_a_reason_is_no_filter(world):
+    for number in range(3):
+        world.alice.write("me", f"k{number}", number)
+    page = world.operator.listing(scope="user::alice", limit=2, reason="asked by phone").json
+    path = page["next"].partition("testserver")[2]
+    assert world.operator.get(path.replace("phone", "letter")).keys == ["k2"]
+    (_, event) = world.events("data.disclosed")
+    assert event.reason == "asked by letter"
+    assert world.operator.get(path.partition("reason")[0]).outcome == (400, "validation_error")

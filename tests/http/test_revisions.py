@@ -5,7 +5,8 @@ from functools import partial
 
 import pytest
 
-from tests.http.client import race
+from preferences import views
+from tests.http.client import put, race
 
 OLD = "0" * 32
 
@@ -130,6 +131,40 @@ def test_C023_an_answer_shows_its_own_write(world):
     trail = world.events("preference.created", "preference.replaced")
     assert {event.revision_after for event in trail} == set(revisions)
     assert world.alice.read("me", "k").json["value"] == revisions[trail[-1].revision_after]
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_C023_a_competitor_between_commit_and_answer(world, monkeypatch, is_batch):
+    """What was committed is answered, not what a later look would find."""
+    sent = []
+    name = "run_batch" if is_batch else "put_preference"
+    real = getattr(views, name)
+
+    def pause(**more):
+        outcome = real(**more)
+        if not sent:
+            sent.append(None)
+            monkeypatch.setattr(views, name, real)
+            write = partial(world.operator.write, "user::alice", "k", "theirs")
+            sent[0] = race([partial(write, query={"mode": "upsert"})])[0]
+        return outcome
+
+    monkeypatch.setattr(views, name, pause)
+    if is_batch:
+        (result,) = world.alice.batch(put("me", "k", "mine")).json["results"]
+        mine = result["body"]
+    else:
+        answer = world.alice.write("me", "k", "mine")
+        mine = answer.json
+        assert answer.etag == mine["revision"]
+    theirs = sent[0].json
+    assert (mine["value"], theirs["value"]) == ("mine", "theirs")
+    (created,) = world.events("preference.created")
+    (replaced,) = world.events("preference.replaced")
+    assert (created.actor, created.revision_after) == ("alice", mine["revision"])
+    assert (replaced.actor, replaced.revision_after) == ("operator", theirs["revision"])
+    assert replaced.revision_before == mine["revision"]
+    assert world.alice.read("me", "k").json == theirs
 
 
 def test_C027_tag_lists_and_stars(world):
@@ -257,6 +292,14 @@ def test_conditional_delete(world):
         assert answer.json["current"] is None
 
 
+def test_a_delete_takes_no_if_none_match(world):
+    revision = world.alice.write("me", "k", 1).revision
+    for header in ("*", f'"{revision}"', f'"{OLD}"'):
+        answer = world.alice.forget("me", "k", headers={"If-None-Match": header})
+        assert answer.outcome == (400, "validation_error")
+    assert world.alice.read("me", "k").status == 200
+
+
 def test_a_misspelt_revision_deletes_nothing(world):
     world.alice.write("me", "k", 1)
     for query in ({"revison": OLD}, {"revision": [OLD, OLD]}, {"REVISION": OLD}):
@@ -280,3 +323,35 @@ def test_provenance_is_the_servers_word(world):
     assert agent.json["provenance"]["source"] == "agent"
     assert agent.json["provenance"]["actor"] == "bound"
     assert world.operator.write("global", "k", 1).json["provenance"]["source"] == "operator"
+
+
+def test_c084_an_update_keeps_what_is_known_of_the_origin(world):
+    given = {"detail": "said so", "origin": {"repo": "a/b", "pr": 7}, "confidence": 1.0}
+    first = world.alice.write("me", "k", 1, provenance=given, tags=["a"]).json
+    assert {name: first["provenance"][name] for name in given} == given
+    origin, moments = given["origin"], [first["updated_at"]]
+    for sent in ({}, {"provenance": {"origin": {"branch": "main", "pr": 8}}}, {"provenance": None}):
+        answer = world.operator.write("user::alice", "k", 2, query={"mode": "upsert"}, **sent).json
+        origin = {**origin, **((sent.get("provenance") or {}).get("origin") or {})}
+        assert answer["provenance"] == {
+            "source": "operator", "actor": "operator", "detail": None, "confidence": None,
+            "origin": origin,
+        }  # fmt: skip
+        assert (answer["tags"], answer["created_at"]) == (["a"], first["created_at"])
+        moments.append(answer["updated_at"])
+        assert world.alice.read("me", "k").json == answer
+        (listed,) = world.alice.listing(scope="me").json["results"]
+        assert listed == answer
+    assert moments == sorted(set(moments))
+
+
+def test_a_delete_overlooks_no_revision_in_its_body(world):
+    revision = world.alice.write("me", "k", 1).revision
+    for sent in (OLD, revision):
+        answer = world.alice.request("DELETE", "preferences/me/k", {"revision": sent})
+        assert answer.outcome == (400, "validation_error")
+    answer = world.alice.request("DELETE", "preferences/me/k", raw=b"revision")
+    assert answer.outcome == (400, "invalid_json")
+    assert world.alice.read("me", "k").status == 200
+    # Clients that always send an object say nothing with an empty one.
+    assert world.alice.request("DELETE", "preferences/me/k", {}).status == 204

@@ -2,7 +2,7 @@
 
 import http.client
 import json
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -61,6 +61,40 @@ def test_raw_paths(send):
         assert send("GET", path)[0] == 400
     status, _, answer = send("GET", "preferences/repo%3A%3Aa%2Fb/k")
     assert (status, json.loads(answer)["code"]) == (404, "not_found")
+
+
+def test_C011_keys_that_look_like_broken_bytes(send):
+    """A percent sign and two digits are ordinary characters of a key; a lone byte is none."""
+    for number, key in enumerate(("%FF", "100%AB", "caf%C3%A9", "%25", "é%E9", "%00")):
+        path = f"preferences/me/{quote(key, safe='')}"
+        assert send("PUT", path, b'{"value":%d}' % number)[0] == 201
+        status, _, body = send("GET", path)
+        assert (status, json.loads(body)["key"], json.loads(body)["value"]) == (200, key, number)
+    for broken in ("%FF", "a%25FF%FF", "caf%E9", "%C3%28", "%ED%A0%80", "%F8%88%80%80%80"):
+        for path in (f"preferences/me/{broken}", f"preferences/user::{broken}/k",
+                     f"consents/{broken}", f"subjects/{broken}/data"):  # fmt: skip
+            assert send("GET", path)[0] == 400, path
+
+
+def test_C011_dot_segments_stay_what_they_are(send):
+    send("PUT", "preferences/me/k", b'{"value":1}')
+    for path in ("preferences/me/.", "preferences/me/..", "preferences/./me/k",
+                 "preferences/me/../me/k", "preferences/project::x/../me/k", "preferences//me/k",
+                 "preferences/me//k", "preferences/me/k/", "preferences/me/%2E%2E"):  # fmt: skip
+        for method in ("GET", "PUT"):
+            status, headers, _ = send(method, path, b'{"value":2}' if method == "PUT" else None)
+            assert status in (400, 404), (method, path)
+            assert "Location" not in headers
+    assert json.loads(send("GET", "preferences/me/k")[2])["value"] == 1
+
+
+def test_queries_are_utf8(send):
+    for query in ("scope=user::%FF", "tag=%FF", "key_prefix=a%C3", "purpose=%E9", "%FF=1"):
+        for path in ("preferences", "preferences/effective", "preferences/me/k"):
+            status, _, answer = send("GET", f"{path}?{query}")
+            assert status in (400, 403), (path, query)
+            assert b"\xef\xbf\xbd" not in answer
+    assert send("DELETE", "preferences/me/k?revision=%FF")[0] == 400
 
 
 def test_empty_answers(send):
