@@ -8,6 +8,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,10 +105,15 @@ def test_it_works_in_any_folder(tmp_path: Path, name: str) -> None:
     assert is_stopped(directory)
 
 
-def test_a_long_path_has_its_socket_in_a_private_folder(tmp_path: Path) -> None:
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """A folder whose path leaves room for a socket; pytest's own grow with the number of runs."""
+    with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as place:
+        yield Path(place)
+
+
+def test_a_long_path_has_its_socket_in_a_private_folder(tmp_path: Path, temporary: Path) -> None:
     directory = tmp_path / ("x" * 60) / ("y" * 60)
-    temporary = tmp_path / "t"
-    temporary.mkdir()
     process = hold(directory, TMPDIR=str(temporary))
     place = Path(read_socket_directory(process))
     assert place.parent == temporary
