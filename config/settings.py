@@ -166,4 +166,4 @@ DEFAULT_EXCEPTION_REPORTER = "tenants.reports.ExceptionReporterWithoutValues"
 #: The bearer token of whoever reads `/metrics`; without one nobody does.
 METRICS_TOKEN = read_secret("METRICS_TOKEN")
 #: Where commands leave what they measured, for `/metrics`.
-CONSENTFUL_METRICS_DIRECTORY = DATA_DIR / "metrics"
+CONSENTFUL_METRICS_DIRECTORY: Path | None = DATA_DIR / "metrics"
