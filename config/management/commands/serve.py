@@ -1,11 +1,13 @@
 """Serves the API, the admin and the documentation, with housekeeping, until it is told to stop."""
 
+import contextlib
 import logging
 import os
 import signal
 import socket
 import sys
 import tempfile
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -54,10 +56,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # Before anything is counted: all processes of this service count together.
-        with tempfile.TemporaryDirectory(prefix="consentful-metrics-") as directory:
-            if settings.METRICS_TOKEN is not None:
-                os.environ[SHARED] = directory
+        with counting_together():
             self.serve(is_keeping_house=not options["no_housekeeping"])
 
     def serve(self, *, is_keeping_house: bool) -> None:
@@ -154,6 +153,17 @@ class Command(BaseCommand):
             note(JOBS, logging.INFO, event, **facts)
         else:
             self.stderr.write(words)
+
+
+@contextlib.contextmanager
+def counting_together() -> Iterator[None]:
+    """Let all processes of this service count together, if anyone may ask; before it counts."""
+    if settings.METRICS_TOKEN is None:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="consentful-metrics-") as directory:
+        os.environ[SHARED] = directory
+        yield
 
 
 def _leave(*arguments: Any) -> None:
