@@ -132,7 +132,8 @@ def drop_databases_of_dead_runs() -> None:
     with connection._nodb_cursor() as cursor:
         cursor.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [prefix])
         for (name,) in cursor.fetchall():
-            number = name.removeprefix(prefix)
+            # Some runs have more than one: a word follows the number.
+            number = name.removeprefix(prefix).partition("_")[0]
             if number.isdigit() and not is_running(int(number)):
                 # Another run may be doing the same.
                 with contextlib.suppress(Exception):

@@ -18,9 +18,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import PATIENCE, find_free_port
+from tests.conftest import find_free_port
 
 HERE = Path(__file__).resolve().parent
+
+#: Seconds that a command or the start of a server may take; a machine may be very busy.
+PATIENCE = 240.0
 
 #: What a stranger's shell has; everything else of this one could lead back to the repository.
 KEPT = ("HOME", "LANG", "LC_ALL", "PATH", "SYSTEMROOT", "TMPDIR")

@@ -1,6 +1,5 @@
 """The tutorial, followed word for word: every file, statement and command of the page itself."""
 
-import contextlib
 import doctest
 import os
 import shlex
@@ -13,13 +12,17 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from django.conf import settings
 from psycopg import sql
 
-from tests.conftest import PATIENCE, ROOT, find_free_port
+from tests.conftest import ROOT, find_free_port, is_running
 from tests.hosts.documents import Block, read_blocks
-from tests.hosts.projects import KEPT, listens
+from tests.hosts.projects import KEPT, PATIENCE, listens
 
 PAGE = ROOT / "docs/tutorial/first-consented-preference.md"
+
+#: Ends the name of the login and the database on a server that runs share.
+SUFFIX = "_tutorial"
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -151,15 +154,29 @@ class Reader:
 def reader(
     tmp_path: Path, wheel: Path, database: str, superuser: psycopg.Connection
 ) -> Iterator[Reader]:
-    name = f"{database}_tutorial"
+    name = f"{database}{SUFFIX}"
+    for (left,) in superuser.execute(
+        "SELECT rolname FROM pg_roles WHERE rolname LIKE '%%' || %s", [SUFFIX]
+    ).fetchall():
+        number = left.removeprefix(settings.TEST_DATABASE_PREFIX).removesuffix(SUFFIX)
+        if number.isdigit() and not is_running(int(number)):
+            drop_all_of(left, superuser)
     reader = Reader(tmp_path, wheel, superuser, name)
     try:
         yield reader
     finally:
         reader.stop()
-        for statement in ("DROP DATABASE IF EXISTS {} WITH (FORCE)", "DROP ROLE IF EXISTS {}"):
-            with contextlib.suppress(psycopg.errors.DependentObjectsStillExist):
-                superuser.execute(sql.SQL(statement).format(sql.Identifier(name)))
+        drop_all_of(name, superuser)
+
+
+def drop_all_of(name: str, superuser: psycopg.Connection) -> None:
+    """Drop a login of that name, its database and the one that its tests made."""
+    for statement, what in (
+        ("DROP DATABASE IF EXISTS {} WITH (FORCE)", f"test_{name}"),
+        ("DROP DATABASE IF EXISTS {} WITH (FORCE)", name),
+        ("DROP ROLE IF EXISTS {}", name),
+    ):
+        superuser.execute(sql.SQL(statement).format(sql.Identifier(what)))
 
 
 def test_every_step_works(reader: Reader) -> None:

@@ -17,6 +17,9 @@ class UserManager(BaseUserManager["User"]):
         user.save(using=self._db)
         return user
 
+    def create_superuser(self, email: str, password: str | None = None, **more: Any) -> "User":
+        return self.create_user(email, password, is_staff=True, is_superuser=True, **more)
+
 
 class User(AbstractBaseUser, PermissionsMixin):
     """A person with a login."""

@@ -1,7 +1,10 @@
 """The studio's own tests: the default catalogue, and users made from an e-mail address."""
 
 import pytest
-from django.db import router, transaction
+from django.contrib import admin
+from django.contrib.admin.templatetags.admin_urls import admin_urlname
+from django.db import connections, router, transaction
+from django.urls import resolve, reverse
 
 from accounts.mapping import person_of_user
 from briefs.models import Brief
@@ -41,6 +44,23 @@ def test_the_projects_rollback_takes_the_preference_back(consentful_person, cons
         raise ZeroDivisionError
     assert not Brief.objects.exists()
     set_preference(caller=caller, scope=scope, key="paper", value="created, not replaced")
+
+
+def test_the_admin_shows_every_table(admin_client, consentful_person, consentful_consent):
+    caller, scope = consentful_person.caller, consentful_person.scope
+    set_preference(caller=caller, scope=scope, key="paper", value="rough")
+    models = [
+        model for model in admin.site._registry if model._meta.app_label.startswith("consentful_")
+    ]
+    assert Preference in models
+    for model in models:
+        answer = admin_client.get(reverse(admin_urlname(model._meta, "changelist")))
+        assert answer.status_code == 200, model
+
+
+def test_the_api_runs_outside_the_requests_transaction_on_every_alias(consentful_tenant):
+    view = resolve(f"/remembered/tenants/{consentful_tenant.slug}/whoami").func
+    assert view._non_atomic_requests == set(connections)
 
 
 def test_a_kind_of_scope_of_the_projects_own(consentful_person):

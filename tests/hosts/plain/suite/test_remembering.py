@@ -1,7 +1,9 @@
 """The bakery's own tests, with the fixtures that Consentful ships."""
 
 import json
+import re
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 from django.core.management import call_command
@@ -100,3 +102,13 @@ def test_consent_covers_every_purpose_that_rests_on_it(consentful_person, consen
     tenant, subject = consentful_person.tenant.pk, consentful_person.caller.subject
     states = list_states(tenant_id=tenant, subject=subject)
     assert [(one.purpose, one.status) for one in states] == [("comfort", "given")]
+
+
+def test_the_admin_loads_a_catalogue(admin_client, consentful_tenant):
+    page = admin_client.get("/admin/consentful_preferences/definition/")
+    assert (page.status_code, "slicing" in page.text) == (200, True)
+    load = re.search(r'href="([^"]*load[^"]*)"', page.text)[1]
+    assert (
+        admin_client.get(urljoin("/admin/consentful_preferences/definition/", load)).status_code
+        == 200
+    )
