@@ -54,6 +54,8 @@ class Refused(Exception):
         purpose: str | None = None, current: Any = NOTHING, reason: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__(status, code)
+        #: Of a failed atomic batch, every operation's.
+        self.results: Sequence[Any] | None = None
         self.status, self.code, self.about = status, code, tuple(about)
         self.purpose, self.current, self.reason = purpose, current, reason
 
@@ -241,11 +243,16 @@ class Model:
         return 201, self.shown(address)
 
     def delete(
-        self, who: Who, scope: str, key: str, revision: str | None = None,
-        reason: str | None = None,
-    ) -> tuple[int, None]:  # fmt: skip
+        self, who: Who, scope: str, key: str, revision: str | None, reason: str | None
+    ) -> tuple[int, None]:
+        _, person = self.at(who, scope, key)
+        return self.forget(who, scope, key, revision, self.check_reason(who, person, reason))
+
+    def forget(
+        self, who: Who, scope: str, key: str, revision: str | None, reason: str | None
+    ) -> tuple[int, None]:
+        """Delete, the reason being settled: that of a batch stands in all of its events."""
         scope, person = self.at(who, scope, key)
-        reason = self.check_reason(who, person, reason)
         about = (person, scope, key)
         row, rule = self.rows.get((scope, key)), self.rule(scope, key)
         governing = row["purpose"] if row else rule.purpose if rule else None
@@ -299,8 +306,8 @@ class Model:
     def batch(
         self, who: Who, operations: Sequence[dict[str, Any]], is_atomic: bool,
         fresh: Sequence[str | None], reason: str | None,
-    ) -> tuple[list[Any], Refused | None]:  # fmt: skip
-        """The result of every operation, and the refusal that failed an atomic batch."""
+    ) -> list[Any]:  # fmt: skip
+        """The result of every operation; a failed atomic batch is refused with them."""
         if who.role == "auditor":
             raise Refused(403, "permission_denied")
         places = [self.place(who, one) for one in operations]
@@ -323,13 +330,13 @@ class Model:
         ]  # fmt: skip
         if is_atomic and refusals:
             (self.rows, self.known), self.events = before, []
-            kept = [
+            refusals[0].results = [
                 one if one in refusals else Refused(424, "failed_dependency") for one in results
             ]
-            return kept, refusals[0]
+            raise refusals[0]
         for refusal in denials:
             self.deny(who, refusal)
-        return results, None
+        return results
 
     def place(self, who: Who, operation: Mapping[str, Any]) -> tuple[str, str]:
         scope = operation["scope"]
@@ -348,12 +355,12 @@ class Model:
             raise Refused(400, "validation_error")
         if operation["op"] == "get":
             return self.get(who, scope, key, reason)
-        return self.delete(who, scope, key, operation.get("revision"), reason)
+        return self.forget(who, scope, key, operation.get("revision"), reason)
 
     # Reads over many records -------------------------------------------------------------------
 
     def listed(
-        self, who: Who, scope: str | None = None, key_prefix: str = "", tag: str | None = None,
+        self, who: Who, scope: str | None = None, key_prefix: str | None = None, tag: str | None = None,
         purpose: str | None = None, reason: str | None = None,
     ) -> tuple[int, dict[str, Any]]:  # fmt: skip
         if scope is not None:
@@ -372,7 +379,7 @@ class Model:
         matching = [
             (address, row) for address in self.rows
             if (row := self.live(address)) is not None and address[0] in scopes
-            and address[1].startswith(key_prefix) and (tag is None or tag in row["tags"])
+            and address[1].startswith(key_prefix or "") and (tag is None or tag in row["tags"])
             and purpose in (None, row["purpose"])
         ]  # fmt: skip
         if reason is not None:

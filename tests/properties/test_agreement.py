@@ -51,7 +51,7 @@ def test_in_process(clock):
         pass
 
     InProcess.clock = clock
-    run(InProcess, examples=50, steps=40)
+    run(InProcess, examples=16, steps=120)
 
 
 def test_over_http(clock, server):
@@ -61,4 +61,4 @@ def test_over_http(clock, server):
     OverHTTP.clock = clock
     with httpx.Client(base_url=server, timeout=30) as wire:
         OverHTTP.wire = wire
-        run(OverHTTP, examples=8, steps=40)
+        run(OverHTTP, examples=3, steps=100)
