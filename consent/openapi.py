@@ -109,6 +109,8 @@ STATES = Operation(
     answers={200: listed(STATE)},
     refusals=(InvalidScope,),
 )
+SAME_PERSON = {"tenant": "$request.path.tenant", "subject": "$request.path.subject"}
+
 DECIDE = Operation(
     summary="Record a decision on one purpose.",
     answers={200: STATE},
@@ -119,6 +121,13 @@ DECIDE = Operation(
     ),
     request_headers=("Idempotency-Key",),
     answer_headers=("Idempotency-Replayed",),
+    links={
+        "states": {"operationId": "get_Consents", "parameters": SAME_PERSON},
+        "history": {
+            "operationId": "get_ConsentHistory",
+            "parameters": {**SAME_PERSON, "purpose": "$request.path.purpose"},
+        },
+    },
 )  # fmt: skip
 HISTORY = Operation(
     summary="List a person's decisions on one purpose, oldest first.",

@@ -144,6 +144,7 @@ def run_batch(
                     # Role and gate come before the kept answer, also where they changed.
                     failed = next((one.refusal for one in operations if one.is_forbidden), None)
                     if failed is not None and is_atomic:
+                        _name_places(operations)
                         raise failed
                     _replay(caller, operations, kept)
                     return None, True
@@ -151,6 +152,7 @@ def run_batch(
                 _attempt(caller, operation)
             failed = next((one.refusal for one in operations if one.refusal), None)
             if failed is not None and is_atomic:
+                _name_places(operations)
                 raise failed
             if once is not None:
                 once.keep_answer(
@@ -171,12 +173,19 @@ def run_batch(
 
 def _record_denials(caller: Caller, operations: Sequence[Operation]) -> None:
     """Leave one event for each operation that was refused for itself."""
+    _name_places(operations)
     for operation in operations:
         if isinstance(operation.refusal, Forbidden):
+            record_denied(operation.refusal, tenant_id=caller.tenant_id, actor=caller.actor)
+
+
+def _name_places(operations: Sequence[Operation]) -> None:
+    """Say in every refusal which record it is about, for its event."""
+    for operation in operations:
+        if operation.refusal is not None:
             scope = operation.scope
             operation.refusal.about.setdefault("scope", str(scope) if scope else None)
             operation.refusal.about.setdefault("key", operation.key or None)
-            record_denied(operation.refusal, tenant_id=caller.tenant_id, actor=caller.actor)
 
 
 def _read(index: int, raw: Any, caller: Caller) -> Operation:

@@ -179,6 +179,24 @@ WRITES = (
     StaleRevision, AlreadyExists, IdempotencyMismatch,
 )  # fmt: skip
 
+#: What may follow at the same address, with the revision that an answer told.
+SAME_ADDRESS = {"tenant": "$request.path.tenant", "address": "$request.path.address"}
+NEXT_STEPS: Schema = {
+    "read": {"operationId": "get_Preference", "parameters": SAME_ADDRESS},
+    "delete": {
+        "operationId": "delete_Preference",
+        "parameters": {**SAME_ADDRESS, "revision": "$response.body#/revision"},
+    },
+    "replace": {
+        "operationId": "put_Preference",
+        "parameters": SAME_ADDRESS,
+        "requestBody": {
+            "value": "$response.body#/value",
+            "revision": "$response.body#/revision",
+        },
+    },
+}
+
 GET = Operation(
     summary="Read one live record.",
     answers={200: RECORD, 304: None},
@@ -193,6 +211,7 @@ PUT = Operation(
     refusals=WRITES,
     request_headers=("If-Match", "If-None-Match", "Idempotency-Key"),
     answer_headers=("ETag", "Idempotency-Replayed"),
+    links=NEXT_STEPS,
 )
 DELETE = Operation(
     summary="Delete one record.",

@@ -13,6 +13,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent
 
 from tenants.exceptions import (
+    AlreadyExists,
     InternalError,
     NotAcceptable,
     NotAuthenticated,
@@ -65,10 +66,22 @@ ALWAYS: tuple[type[ServiceError], ...] = (
     StoreUnavailable,
 )
 
-HEADERS: Mapping[str, str] = {
-    "If-Match": "Revisions between double quotes, or *: replace or delete only one of these.",
-    "If-None-Match": "Revisions between double quotes, or *.",
-    "Idempotency-Key": "1-255 visible ASCII characters: a repeat within 24 hours is answered alike.",
+ENTITY_TAGS: Schema = {
+    "type": "string",
+    "pattern": r'^(\*|(W/)?"[!#-~]*"(, (W/)?"[!#-~]*")*)$',
+}
+
+#: Of each request header, what it is for and what it may hold.
+HEADERS: Mapping[str, tuple[str, Schema]] = {
+    "If-Match": (
+        "Revisions between double quotes, or *: replace or delete only one of these.",
+        ENTITY_TAGS,
+    ),
+    "If-None-Match": ("Revisions between double quotes, or *.", ENTITY_TAGS),
+    "Idempotency-Key": (
+        "A repeat with the same key within 24 hours is answered alike.",
+        {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    ),
 }
 
 QUERY: Mapping[str, Schema] = {
@@ -93,6 +106,7 @@ class Operation:
         refusals: errors beyond those that every operation has.
         request_headers: of `HEADERS`, those that it reads.
         answer_headers: names that its 2xx answers may carry.
+        links: by name, what may follow its 2xx answers with a body (OpenAPI's link objects).
     """
 
     summary: str
@@ -101,6 +115,7 @@ class Operation:
     refusals: Sequence[type[ServiceError]] = field(default=())
     request_headers: Sequence[str] = ()
     answer_headers: Sequence[str] = ()
+    links: Mapping[str, Schema] = field(default_factory=dict)
 
 
 def named(name: str, schema: Schema) -> Schema:
@@ -138,6 +153,9 @@ class TenantSchema(AutoSchema):
         refusals: dict[int, set[str]] = {}
         for refusal in (*ALWAYS, *operation.refusals):
             refusals.setdefault(refusal.status, set()).add(refusal.code)
+        if "If-None-Match" in operation.request_headers and AlreadyExists in operation.refusals:
+            # Asked for with a precondition, the same conflict has a status of its own.
+            refusals[412] = {AlreadyExists.code}
         answers = {
             str(status): self._answer(operation, schema, registry)
             for status, schema in operation.answers.items()
@@ -183,8 +201,8 @@ class TenantSchema(AutoSchema):
             {
                 "name": name,
                 "in": "header",
-                "description": HEADERS[name],
-                "schema": {"type": "string"},
+                "description": HEADERS[name][0],
+                "schema": HEADERS[name][1],
             }
             for name in operation.request_headers
         ]
@@ -197,6 +215,8 @@ class TenantSchema(AutoSchema):
         }
         if schema is not None:
             described["content"] = {"application/json": {"schema": self._resolve(schema, registry)}}
+            if operation.links:
+                described["links"] = {name: dict(link) for name, link in operation.links.items()}
         return described
 
     def _problem(self, codes: set[str], registry: Any) -> dict[str, Any]:

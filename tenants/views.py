@@ -217,7 +217,8 @@ class TenantAPIView(APIView):
                 "Say why: ?reason= is required for another person's data.",
                 pointer="/query/reason",
             )
-        return replace(self.caller, reason=reason)
+        self.caller = replace(self.caller, reason=reason)  # a refusal's event tells it, too
+        return self.caller
 
     def read_idempotency_key(self) -> IdempotencyKey | None:
         """Return the request's Idempotency-Key with its digests, if it came with one."""

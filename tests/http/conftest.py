@@ -61,6 +61,9 @@ class Clock:
     """The database's clock, standing still where a test puts it."""
 
     def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
         self.set(datetime.now(UTC).replace(microsecond=0))
 
     def set(self, moment: datetime) -> None:

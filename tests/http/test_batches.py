@@ -72,6 +72,13 @@ def test_denied_batch_leaves_one_event(world):
         assert world.alice.batch(get("me", "tone")).outcome == (403, "consent_required")
 
 
+@pytest.mark.parametrize("atomic", [True, False])
+def test_denied_event_of_a_batch_names_the_record(world, atomic):
+    world.alice.batch(put("user::bob", "a"), atomic=atomic)
+    (event,) = world.events("access.denied")
+    assert (event.subject, event.scope, event.key) == ("bob", "user::bob", "a")
+
+
 def test_each_for_itself(world):
     with world.denied(3):
         answer = world.alice.batch(

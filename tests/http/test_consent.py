@@ -511,6 +511,12 @@ def test_reasons_and_disclosures(world):
     assert world.operator.write("user::alice", "k", 1).status == 201
 
 
+def test_refused_disclosure_keeps_its_reason(world):
+    answer = world.operator.read("user::alice", "tone", query=WHY)
+    assert answer.outcome == (403, "consent_required")
+    assert world.events("access.denied")[-1].reason == WHY["reason"]
+
+
 def test_stewards_give_a_reason_in_batches_too(world):
     world.alice.write("me", "k", 1)
     for operation in (get("user::alice", "k"), delete("user::alice", "k")):

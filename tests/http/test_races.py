@@ -2,12 +2,19 @@
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import pairwise
 
+import httpx
+import psycopg
+import pytest
 from django.db import connection
 
 from preferences.jobs import purge_all
-from tests.http.client import delete, put, race
+from tests.conftest import PATIENCE, connect, run_service
+from tests.http.client import Answer, delete, put, race
+from tests.trails import prove
 
 ROUNDS = 50
 
@@ -49,15 +56,56 @@ def test_C106_no_write_lands_after_a_withdrawal(world):
         assert not [pk for pk in writes if pk > end and (start is None or pk < start)]
 
 
-def count_deadlocks():
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_stat_clear_snapshot()")
-        cursor.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
-        return cursor.fetchone()[0]
+@pytest.fixture
+def count_deadlocks(database):
+    """Count the deadlocks of the run's database since the test began."""
+
+    def read(statement, *parameters):
+        with connection.cursor() as cursor:
+            cursor.execute(statement, parameters)
+            return cursor.fetchone()[0]
+
+    def total():
+        read("SELECT pg_stat_clear_snapshot()")
+        return read("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+
+    def count():
+        # A connection tells what it counted once a second at most, and for certain when it
+        # ends: wait for all that were opened meanwhile.
+        deadline = time.monotonic() + PATIENCE
+        while read(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            " AND backend_start > %s",
+            start,
+        ):
+            assert time.monotonic() < deadline, "a connection stays open"
+            time.sleep(0.05)
+        return total() - before
+
+    start, before = read("SELECT clock_timestamp()"), total()
+    return count
 
 
-def test_C102_overlapping_batches_never_deadlock(world):
-    who, before = world.alice, count_deadlocks()
+def test_deadlocks_are_counted(count_deadlocks):
+    """Two connections lock each other out on purpose: else a count of none would prove nothing."""
+
+    def lock(first, second):
+        with connect("runtime") as one:
+            one.execute("SELECT pg_advisory_lock(%s)", [first])
+            both.wait(PATIENCE)
+            one.execute("SELECT pg_advisory_lock(%s)", [second])
+
+    both = threading.Barrier(2)
+    with ThreadPoolExecutor() as pool:
+        jobs = [pool.submit(lock, 1, 2), pool.submit(lock, 2, 1)]
+        failed = [job.exception() for job in jobs]
+    assert [type(one) for one in failed if one] == [psycopg.errors.DeadlockDetected]
+    assert count_deadlocks() == 1
+
+
+def test_C102_overlapping_batches_never_deadlock(world, count_deadlocks):
+    who = world.alice
     names = ["a", "b", "c", "d"]
     until = time.monotonic() + 8
 
@@ -73,9 +121,6 @@ def test_C102_overlapping_batches_never_deadlock(world):
         return who.batch(*(put(scope, name, 1, mode="upsert", **more)
                            for scope in scopes for name in order))  # fmt: skip
 
-    def purge():
-        purge_all()
-
     steps = [
         partial(batch, names),
         partial(batch, names[::-1], ttl_seconds=1),
@@ -88,4 +133,124 @@ def test_C102_overlapping_batches_never_deadlock(world):
     change = [partial(loop, step) for step in steps]
     for outcomes in race(change):
         assert outcomes <= {200, 201, 204, 403, 404, 409}, outcomes
-    assert count_deadlocks() == before
+    assert count_deadlocks() == 0
+    prove(world.tenant)
+
+
+def purge():
+    """Housekeeping, as one of the racers: it answers nothing."""
+    purge_all()
+
+
+def send_as(url, api):
+    """Requests of one caller over real HTTP, each on a connection of its own."""
+
+    def send(method, path, body=None, **query):
+        response = httpx.request(
+            method, f"{url}{api.base}/{path}", json=body, params=query, timeout=PATIENCE,
+            headers={"Authorization": f"Bearer {api.token}"},
+        )  # fmt: skip
+        return Answer(response, method, f"{api.base}/{path}")
+
+    return send
+
+
+def chain_of(world):
+    """The revisions of the one record, in the order of the trail."""
+    events = world.events("preference.created", "preference.replaced")
+    for earlier, later in pairwise(events):
+        assert later.revision_before == earlier.revision_after
+    return [event.revision_after for event in events]
+
+
+def test_twenty_writers_over_http(server, world):
+    send = send_as(server, world.alice)
+    first = send("PUT", "preferences/me/k", {"value": 0})
+    answers = race(
+        partial(send, "PUT", "preferences/me/k", {"value": n, "revision": first.revision})
+        for n in range(20)
+    )
+    (winner,) = [one for one in answers if one.status == 200]
+    losers = [one for one in answers if one is not winner]
+    assert [one.outcome for one in losers] == [(409, "stale_revision")] * 19
+    now = {name: winner.json[name] for name in ("revision", "updated_at", "expires_at")}
+    assert [one.json["current"] for one in losers] == [now] * 19
+    assert send("GET", "preferences/me/k").json == winner.json
+    assert chain_of(world) == [first.revision, winner.revision]
+    prove(world.tenant)
+
+
+def test_twenty_creators_over_http(server, world):
+    send = send_as(server, world.alice)
+    answers = race(partial(send, "PUT", "preferences/me/k", {"value": n}) for n in range(20))
+    (winner,) = [one for one in answers if one.status == 201]
+    losers = [one for one in answers if one is not winner]
+    assert [one.outcome for one in losers] == [(409, "already_exists")] * 19
+    now = {name: winner.json[name] for name in ("revision", "updated_at", "expires_at")}
+    assert [one.json["current"] for one in losers] == [now] * 19
+    assert send("GET", "preferences/me/k").json == winner.json
+    assert chain_of(world) == [winner.revision]
+    prove(world.tenant)
+
+
+def test_twenty_upserts_over_http(server, world):
+    send = send_as(server, world.alice)
+    answers = race(
+        partial(send, "PUT", "preferences/me/k", {"value": n}, mode="upsert") for n in range(20)
+    )
+    assert sorted(one.status for one in answers) == [200] * 19 + [201]
+    in_order = sorted(answers, key=lambda one: one.json["seen_count"])
+    assert [one.json["seen_count"] for one in in_order] == list(range(1, 21))
+    assert chain_of(world) == [one.revision for one in in_order]
+    assert len({one.json["created_at"] for one in answers}) == 1
+    assert send("GET", "preferences/me/k").json == in_order[-1].json
+    prove(world.tenant)
+
+
+def test_batches_purges_and_deletes_over_http(database, world, count_deadlocks):
+    """In opposite orders over the same records, in two processes; then both have stopped."""
+    names = [f"k{number}" for number in range(8)]
+    api = world.alice
+
+    def batch(send, order, *, atomic=True, scopes=("me",), **more):
+        operations = [put(scope, name, 1, mode="upsert", **more)
+                      for scope in scopes for name in order]  # fmt: skip
+        return send("POST", "preferences/batch", {"operations": operations, "atomic": atomic})
+
+    def clear(send, order, *, atomic):
+        operations = [delete("me", name) for name in order]
+        return send("POST", "preferences/batch", {"operations": operations, "atomic": atomic})
+
+    def loop(step):
+        outcomes = set()
+        while time.monotonic() < until:
+            answer = step()
+            if answer is not None:
+                outcomes.add(answer.status)
+        return outcomes
+
+    with run_service(
+        "--no-housekeeping", DJANGO_SETTINGS_MODULE="tests.settings", TEST_DATABASE=database,
+        WEB_CONCURRENCY="2",
+    ) as (url, _):  # fmt: skip
+        send, as_operator = send_as(url, api), send_as(url, world.operator)
+        steps = [
+            partial(batch, send, names),
+            partial(batch, send, names[::-1], ttl_seconds=1),
+            partial(batch, as_operator, names[::-1], scopes=("project::x", "user::alice")),
+            partial(batch, as_operator, names, scopes=("user::alice", "project::x"), atomic=False),
+            partial(clear, send, names[::-1], atomic=True),
+            partial(clear, send, names, atomic=False),
+            partial(send, "DELETE", "preferences/me/k3"),
+            partial(
+                send, "PUT", "preferences/me/k5", {"value": 2, "ttl_seconds": 1}, mode="upsert"
+            ),
+            purge,
+        ]
+        until = time.monotonic() + 6
+        for outcomes in race([partial(loop, step) for step in steps]):
+            assert outcomes <= {200, 201, 204, 404}
+    assert count_deadlocks() == 0
+    listed = {one["key"] for one in api.listing(scope="me").json["results"]}
+    assert listed <= set(names)
+    prove(world.tenant)
