@@ -14,6 +14,7 @@ from consent.models import SERVE, Notice, Purpose, PurposeGroupPermission, Purpo
 from consent.services import grant_purposes
 from tenants.admin_base import Link, TenantModelAdmin
 from tenants.admin_forms import ServiceForm, UserNameField, revision_field
+from tenants.admin_lists import shown_time
 from tenants.services import check_owner
 
 
@@ -84,7 +85,7 @@ class PurposeForm(ServiceForm):
 class PurposeAdmin(TenantModelAdmin):
     can_add = can_change = True
     form = PurposeForm
-    list_display = ("slug", "title", "lawful_basis", "required_version", "retired_at")
+    list_display = ("slug", "title", "lawful_basis", "required_version", shown_time("retired_at"))
     purpose_text = (
         "Why data is processed. People consent to a purpose as its notice explains it; every"
         " definition serves one."
@@ -100,14 +101,13 @@ class PurposeAdmin(TenantModelAdmin):
     def links_of(self, request: HttpRequest, obj: Any) -> Sequence[Link]:
         query = f"purpose={obj.pk}"
         found = [
-            Link("Notices", self.link("consentful_consent_notice", "changelist", query=query)),
-            Link(
-                "Consents", self.link("consentful_consent_consentstate", "changelist", query=query)
-            ),
+            self.way("Notices", "consentful_consent_notice", "changelist", query=query),
+            self.way("Consents", "consentful_consent_consentstate", "changelist", query=query),
         ]
         if self.has_change_permission(request, obj):
-            add = self.link("consentful_consent_notice", "add", query=query)
-            found.insert(0, Link("Publish a notice", add))
+            found.insert(
+                0, self.way("Publish a notice", "consentful_consent_notice", "add", query=query)
+            )
         return [*found, self.trail_of(obj)]
 
 
@@ -151,7 +151,7 @@ class NoticeForm(ServiceForm):
 class NoticeAdmin(TenantModelAdmin):
     can_add = True
     form = NoticeForm
-    list_display = ("__str__", "purpose", "version", "locale", "created_at")
+    list_display = ("__str__", "purpose", "version", "locale", shown_time("created_at"))
     list_select_related = ("purpose",)
     list_filter = (admin_ledger.PurposeFilter,)
     purpose_text = "The exact texts that people were shown. A published one never changes."

@@ -20,7 +20,7 @@ from consent.services import decide
 from tenants.admin import subject_links
 from tenants.admin_base import Link, TenantModelAdmin, actor_of, caller_of, tenant_of
 from tenants.admin_forms import Refusable
-from tenants.admin_lists import Scanned
+from tenants.admin_lists import Scanned, shown_time
 from tenants.callers import Caller
 from tenants.exceptions import ServiceError, ValidationError
 from tenants.models import Subject
@@ -88,8 +88,8 @@ class LedgerAdmin(TenantModelAdmin):
         return (queryset.filter(subject=person) if person else queryset.none()), False
 
     def links_of(self, request: HttpRequest, obj: Any) -> Sequence[Link]:
-        person = self.link("consentful_tenants_subject", "change", obj.subject_id)
-        return [Link("The person", person), *super().links_of(request, obj)]
+        person = self.way("The person", "consentful_tenants_subject", "change", obj.subject_id)
+        return [person, *super().links_of(request, obj)]
 
 
 class DecisionForm(Refusable, forms.Form):
@@ -146,8 +146,10 @@ class DecisionForm(Refusable, forms.Form):
 
 @admin.register(ConsentEntry)
 class ConsentEntryAdmin(LedgerAdmin):
-    list_display = ("at", "subject", "purpose", "decision", "version", "method", "actor")
-    list_display_links = ("at",)
+    list_display = (
+        shown_time("at"), "subject", "purpose", "decision", "version", "method", "actor",
+    )  # fmt: skip
+    list_display_links = (shown_time("at"),)
     purpose_text = (
         "Every decision as it was made, newest first. Nothing here can be changed or removed; a"
         " new decision is a new entry."
@@ -259,7 +261,9 @@ class ConsentEntryAdmin(LedgerAdmin):
 
 @admin.register(ConsentState)
 class ConsentStateAdmin(LedgerAdmin):
-    list_display = ("subject", "purpose", "status", "version", "since", "expires_at")
+    list_display = (
+        "subject", "purpose", "status", "version", shown_time("since"), shown_time("expires_at"),
+    )  # fmt: skip
     purpose_text = "Where each person stands now: the newest decision of the ledger, per purpose."
     empty_text = "Nobody has decided anything yet."
 
@@ -280,21 +284,19 @@ class ConsentStateAdmin(LedgerAdmin):
 
     def links_of(self, request: HttpRequest, obj: Any) -> Sequence[Link]:
         query = urlencode({"q": obj.subject.external_id, "purpose": obj.purpose_id})
-        ledger = self.link("consentful_consent_consententry", "changelist", query=query)
-        return [*super().links_of(request, obj), Link("History", ledger)]
+        ledger = self.way("Decisions", "consentful_consent_consententry", "changelist", query=query)
+        return [*super().links_of(request, obj), ledger]
 
 
 def links_of_subject(page: TenantModelAdmin, subject: Subject) -> Sequence[Link]:
     """Return the ways from a person's page to where it stands and what it decided."""
     name = subject.external_id
+    entry, state = "consentful_consent_consententry", "consentful_consent_consentstate"
     decide_query, query = urlencode({"subject": name}), urlencode({"q": name})
     return [
-        Link(
-            "Record a decision",
-            page.link("consentful_consent_consententry", "decide", query=decide_query),
-        ),
-        Link("Consents", page.link("consentful_consent_consentstate", "changelist", query=query)),
-        Link("Ledger", page.link("consentful_consent_consententry", "changelist", query=query)),
+        page.way("Record a decision", entry, "decide", query=decide_query),
+        page.way("Consents", state, "changelist", query=query),
+        page.way("Decisions", entry, "changelist", query=query),
     ]
 
 

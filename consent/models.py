@@ -93,6 +93,8 @@ class PurposeUserPermission(UserObjectPermissionBase, Captured):
 
     class Meta(UserObjectPermissionBase.Meta):
         db_table = "consentful_purpose_user_permission"
+        verbose_name = "purpose of an agent"
+        verbose_name_plural = "purposes of agents"
 
 
 class PurposeGroupPermission(GroupObjectPermissionBase, Captured):
@@ -105,6 +107,8 @@ class PurposeGroupPermission(GroupObjectPermissionBase, Captured):
 
     class Meta(GroupObjectPermissionBase.Meta):
         db_table = "consentful_purpose_group_permission"
+        verbose_name = "purpose of a group"
+        verbose_name_plural = "purposes of groups"
 
 
 class Decision(models.TextChoices):

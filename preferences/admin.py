@@ -20,6 +20,7 @@ from preferences.catalog import KINDS, load_catalog, save_definition
 from preferences.models import Definition, UndeclaredRule, Writer
 from tenants.admin_base import OWNERS, Link, TenantModelAdmin, actor_of
 from tenants.admin_forms import JSONField, Refusable, ServiceForm, revision_field
+from tenants.admin_lists import shown_time
 from tenants.conf import scope_kinds
 from tenants.documents import read
 from tenants.exceptions import ServiceError
@@ -121,7 +122,7 @@ class DefinitionForm(ServiceForm):
 class DefinitionAdmin(TenantModelAdmin):
     can_add = can_change = True
     form = DefinitionForm
-    list_display = ("key", "purpose", "scopes", "writers", "retired_at")
+    list_display = ("key", "purpose", "kinds", "who_writes", shown_time("retired_at"))
     list_select_related = ("purpose",)
     list_filter = (PurposeFilter,)
     search_fields = ("key",)
@@ -132,6 +133,14 @@ class DefinitionAdmin(TenantModelAdmin):
         " applies, who writes it."
     )
     empty_text = "No key is declared yet. Add one, or load a whole catalogue."
+
+    @admin.display(description="scopes")
+    def kinds(self, obj: Any) -> str:
+        return ", ".join(obj.scopes)
+
+    @admin.display(description="writers")
+    def who_writes(self, obj: Any) -> str:
+        return ", ".join(obj.writers)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -162,8 +171,8 @@ class DefinitionAdmin(TenantModelAdmin):
         return super().changelist_view(request, more)
 
     def links_of(self, request: HttpRequest, obj: Any) -> Sequence[Link]:
-        purpose = self.link("consentful_consent_purpose", "change", obj.purpose_id)
-        return [Link("The purpose", purpose), *super().links_of(request, obj)]
+        purpose = self.way("The purpose", "consentful_consent_purpose", "change", obj.purpose_id)
+        return [purpose, *super().links_of(request, obj)]
 
     def render_change_form(
         self, request: HttpRequest, context: Any, *args: Any, **more: Any

@@ -14,6 +14,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 
+from audit.models import Event
 from preferences.admin_filters import (
     KindFilter,
     ServedPurposeFilter,
@@ -28,7 +29,9 @@ from preferences.selectors import get_preference
 from preferences.services import delete_preference
 from tenants.admin import subject_links
 from tenants.admin_base import Link, TenantModelAdmin, actor_of, caller_of
+from tenants.admin_lists import shown_time
 from tenants.admin_search import find_addresses
+from tenants.admin_trail import event_links
 from tenants.exceptions import NotFound, ServiceError, ValidationError
 from tenants.models import Subject, Tenant
 from tenants.roles import STEWARDS
@@ -37,10 +40,14 @@ from tenants.units import unit_of_work
 
 #: Rows that one request deletes.
 MOST_DELETED = 200
-ABOUT = (
-    "scope", "key", "subject", "purpose", "source", "actor", "seen_count", "created_at",
-    "updated_at",
-)  # fmt: skip
+#: What is shown of every record, in lines; no value among it.
+ABOUT: tuple[Any, ...] = (
+    ("scope", "key"),
+    ("subject", "purpose"),
+    ("source", "actor", "seen_count"),
+    (shown_time("created_at"), shown_time("updated_at")),
+)
+ENDS = shown_time("expires_at")
 
 
 @admin.register(Preference)
@@ -49,7 +56,7 @@ class PreferenceAdmin(TenantModelAdmin):
     editors = STEWARDS
     form = NewPreferenceForm
     hidden = ("salt", "value", "tags", "metadata", "provenance")
-    list_display = ("key", "scope", "state", "purpose", "source", "updated_at", "expires_at")
+    list_display = ("key", "scope", "purpose", "source", shown_time("updated_at"), "ends")
     list_select_related = ("purpose",)
     list_filter = (StateFilter, ServedPurposeFilter, KindFilter, SourceFilter)
     search_fields = ("scope",)
@@ -86,11 +93,16 @@ class PreferenceAdmin(TenantModelAdmin):
             return queryset.none(), False
         return queryset.filter(found), False
 
-    @admin.display(description="state")
-    def state(self, obj: Any) -> str:
-        is_expired = obj.expires_at is not None and obj.expires_at <= obj.moment
-        word = "expired" if is_expired else "live"
-        return format_html('<span class="consentful-badge {}">{}</span>', word, word)
+    @admin.display(description="ends")
+    def ends(self, obj: Any) -> str:
+        if obj.expires_at is not None and obj.expires_at <= obj.moment:
+            return format_html(
+                '<span class="consentful-badge expired">expired</span> {}', ENDS(obj)
+            )
+        return ENDS(obj)
+
+    def lead_of(self, obj: Any) -> str:
+        return f"{obj.key} at {obj.scope}"
 
     # One record --------------------------------------------------------------------------------
 
@@ -170,7 +182,7 @@ class PreferenceAdmin(TenantModelAdmin):
         if obj is None:
             names = ("scope", "key", "value", "expires_at", "tags", "metadata")
             return [(None, {"fields": names})]
-        about = ABOUT if self.is_form(request, obj) else (*ABOUT, "expires_at")
+        about = ABOUT if self.is_form(request, obj) else (*ABOUT, ENDS)
         groups: list[Any] = [("About this record", {"fields": about})]
         if self.is_form(request, obj):
             fields = ("value", "expires_at", "tags", "metadata", "revision", "disclosure")
@@ -180,7 +192,8 @@ class PreferenceAdmin(TenantModelAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None:
             return ()
-        return ABOUT if self.is_form(request, obj) else (*ABOUT, "expires_at")
+        names = [name for line in ABOUT for name in line]
+        return names if self.is_form(request, obj) else [*names, ENDS]
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **more: Any
@@ -202,14 +215,11 @@ class PreferenceAdmin(TenantModelAdmin):
     def links_of(self, request: HttpRequest, obj: Any) -> Sequence[Link]:
         found = []
         if obj.subject_id:
-            person = self.link("consentful_tenants_subject", "change", obj.subject_id)
             query = urlencode({"q": obj.place.subject})
+            state = "consentful_consent_consentstate"
             found = [
-                Link("The person", person),
-                Link(
-                    "Consents",
-                    self.link("consentful_consent_consentstate", "changelist", query=query),
-                ),
+                self.way("The person", "consentful_tenants_subject", "change", obj.subject_id),
+                self.way("Consents", state, "changelist", query=query),
             ]
         return [*found, self.trail_of(obj)]
 
@@ -310,10 +320,21 @@ class PreferenceAdmin(TenantModelAdmin):
 def links_of_subject(page: TenantModelAdmin, subject: Subject) -> Sequence[Link]:
     """Return the ways from a person's page to what is stored about it."""
     scope = str(Scope.of_subject(subject.external_id))
-    listed = page.link(
-        "consentful_preferences_preference", "changelist", query=urlencode({"q": scope})
-    )
-    return [Link("Preferences", listed)]
+    found, added = urlencode({"q": scope}), urlencode({"scope": scope})
+    record = "consentful_preferences_preference"
+    return [
+        page.way("Preferences", record, "changelist", query=found),
+        page.way("Add a preference", record, "add", query=added),
+    ]
 
 
+def links_of_event(page: TenantModelAdmin, event: Event) -> Sequence[Link]:
+    """Return the way from an event to the record at its address."""
+    if event.scope is None or event.key is None:
+        return []
+    query = urlencode({"q": f"{event.scope}/{event.key}"})
+    return [page.way("The record", "consentful_preferences_preference", "changelist", query=query)]
+
+
+event_links.append(links_of_event)
 subject_links.append(links_of_subject)

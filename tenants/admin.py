@@ -16,6 +16,7 @@ from django.utils.html import format_html
 from tenants import admin_roles, admin_tokens, admin_trail  # noqa: F401  registers their pages
 from tenants.admin_base import CHOSEN, Link, TenantModelAdmin, caller_in, tenants_of
 from tenants.admin_forms import ServiceForm, UserNameField
+from tenants.admin_lists import shown_time
 from tenants.callers import Caller
 from tenants.exceptions import ServiceError
 from tenants.models import Subject, Tenant
@@ -64,7 +65,7 @@ class TenantAdmin(TenantModelAdmin):
     is_installation_wide = True
     tenant_column = ""
     form = TenantForm
-    list_display = ("slug", "name", "created_at", "enter")
+    list_display = ("slug", "name", shown_time("created_at"), "enter")
     purpose_text = (
         "A tenant is an isolated customer: nothing crosses from one to another. Enter one to work"
         " in it; every other page then shows that tenant alone."
@@ -168,7 +169,7 @@ class SubjectForm(ServiceForm):
 class SubjectAdmin(TenantModelAdmin):
     can_add = True
     form = SubjectForm
-    list_display = ("external_id", "user", "created_at")
+    list_display = ("external_id", "user", shown_time("created_at"))
     list_select_related = ("user",)
     search_fields = ("external_id",)
     search_help_text = "The exact id of a person, as in alice or user::alice."

@@ -10,14 +10,14 @@ from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.db import DatabaseError, InterfaceError
-from django.db.models import Model, Q, QuerySet
+from django.db.models import DateTimeField, Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import reverse
 
 from audit.actors import Actor
 from tenants.admin_forms import ClosedForm
-from tenants.admin_lists import KeysetChangeList
+from tenants.admin_lists import KeysetChangeList, shown_time
 from tenants.callers import Caller, find_caller
 from tenants.exceptions import PermissionDenied, ServiceError
 from tenants.middleware import mark_private, request_id_of
@@ -121,10 +121,11 @@ class PseudonymousLog:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A way from one page to a related one."""
+    """A way from one page to a related one; `model` is ``app_model``, whose page it leads to."""
 
     title: str
     url: str
+    model: str
 
 
 class TenantModelAdmin(PseudonymousLog, admin.ModelAdmin):  # type: ignore[type-arg]
@@ -154,6 +155,7 @@ class TenantModelAdmin(PseudonymousLog, admin.ModelAdmin):  # type: ignore[type-
     change_list_template = "admin/consentful/change_list.html"
     change_form_template = "admin/consentful/change_form.html"
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # each would count every row
     list_per_page = 50
     ordering = ("-pk",)
     sortable_by = ()
@@ -287,14 +289,34 @@ class TenantModelAdmin(PseudonymousLog, admin.ModelAdmin):  # type: ignore[type-
         url = reverse(f"admin:{model}_{verb}", args=args, current_app=self.admin_site.name)
         return f"{url}?{query}" if query else url
 
+    def lead_of(self, obj: Any) -> str:
+        """Return a line above one row's page, where its heading does not say enough."""
+        return ""
+
     def links_of(self, request: HttpRequest, obj: Any) -> Sequence[Link]:
         """Return the ways from one row's page to what belongs to it."""
         return [self.trail_of(obj)] if getattr(obj, "noun", None) else []
 
+    def way(self, title: str, model: str, verb: str, *args: Any, query: str = "") -> Link:
+        """Return the way to another page, under a title."""
+        return Link(title, self.link(model, verb, *args, query=query), model)
+
     def trail_of(self, obj: Any) -> Link:
         """Return the way to the events of one row."""
         query = f"record={obj.noun}&record_id={obj.pk}"
-        return Link("Trail", self.link("consentful_audit_event", "changelist", query=query))
+        return self.way("Trail", "consentful_audit_event", "changelist", query=query)
+
+    def open_links(self, request: HttpRequest, links: Sequence[Link]) -> Sequence[Link]:
+        """Return those of the ways whose page is open to the user."""
+        pages = {
+            f"{model._meta.app_label}_{model._meta.model_name}": page
+            for model, page in self.admin_site._registry.items()
+        }
+        return [
+            one
+            for one in links
+            if one.model in pages and pages[one.model].has_view_permission(request)
+        ]
 
     # Which rows, which columns -----------------------------------------------------------------
 
@@ -314,8 +336,11 @@ class TenantModelAdmin(PseudonymousLog, admin.ModelAdmin):  # type: ignore[type-
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if self.is_form(request, obj):
             return list(self.form.base_fields)
-        names = [field.name for field in self.opts.concrete_fields]
-        return [name for name in names if name not in self.hidden]
+        return [
+            shown_time(field.name) if isinstance(field, DateTimeField) else field.name
+            for field in self.opts.concrete_fields
+            if field.name not in (*self.hidden, "tenant", "tenant_id", "revision")
+        ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return () if self.is_form(request, obj) else self.get_fields(request, obj)
@@ -338,7 +363,10 @@ class TenantModelAdmin(PseudonymousLog, admin.ModelAdmin):  # type: ignore[type-
         self, request: HttpRequest, context: Any, *args: Any, **more: Any
     ) -> Any:
         obj = context.get("original")
-        context["links"] = self.links_of(request, obj) if obj is not None else ()
+        if obj is not None:
+            context["purpose_text"] = self.lead_of(obj)
+        links = self.links_of(request, obj) if obj is not None else ()
+        context["links"] = self.open_links(request, links)
         context["show_save_and_add_another"] = context["show_save_and_continue"] = False
         return super().render_change_form(request, context, *args, **more)
 

@@ -12,6 +12,7 @@ from django.template.response import TemplateResponse
 
 from tenants.admin_base import OWNERS, TenantModelAdmin, actor_of, caller_of, tenant_of
 from tenants.admin_forms import ServiceForm, UserNameField
+from tenants.admin_lists import shown_time
 from tenants.callers import find_caller
 from tenants.exceptions import NotFound, ValidationError
 from tenants.models import Tenant, Token
@@ -65,7 +66,9 @@ class TokenAdmin(TenantModelAdmin):
     is_installation_wide = True
     form = TokenForm
     hidden = ("salt", "digest")
-    list_display = ("id", "user", "tenant", "on_behalf_of", "expires_at", "revoked_at")
+    list_display = (
+        "id", "user", "tenant", "on_behalf_of", shown_time("expires_at"), shown_time("revoked_at"),
+    )  # fmt: skip
     list_select_related = ("user", "tenant")
     actions = ("revoke",)
     purpose_text = (

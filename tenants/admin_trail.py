@@ -1,19 +1,25 @@
 """The admin's pages of the trail, which nobody edits. Owners read it, as over HTTP."""
 
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.http import urlencode
 
 from audit.models import Event, Seal
 from tenants.admin_base import OWNERS, Link, TenantModelAdmin
-from tenants.admin_lists import Scanned, TextFilter
+from tenants.admin_lists import Scanned, TextFilter, shown_time
 from tenants.admin_search import find_addresses
 from tenants.exceptions import ValidationError
 from tenants.scopes import Scope
 from tenants.times import parse_time
+
+#: What the apps above add to an event's page: ways to what the event is about.
+event_links: list[Callable[[TenantModelAdmin, Event], Sequence[Link]]] = []
 
 
 class AddressFilter(Scanned, TextFilter):
@@ -96,8 +102,8 @@ class EventAdmin(TenantModelAdmin):
     viewers = OWNERS
     hidden = ("target_salt", "actor_salt", "transaction", "cluster")
     linked = ("record", "record_id")
-    list_display = ("at", "action", "outcome", "actor", "scope", "key", "subject", "purpose")
-    list_display_links = ("at",)
+    list_display = (shown_time("at"), "what", "actor", "target", "purpose")
+    list_display_links = (shown_time("at"),)
     list_filter = (AddressFilter, ActionFilter, ActorFilter, SinceFilter, UntilFilter)
     purpose_text = (
         "Everything that was changed, refused or disclosed in this tenant, newest first. The"
@@ -105,11 +111,30 @@ class EventAdmin(TenantModelAdmin):
     )
     empty_text = "Nothing has happened in this tenant yet."
 
+    @admin.display(description="action")
+    def what(self, obj: Any) -> str:
+        if obj.outcome == Event.Outcome.DONE:
+            return str(obj.action)
+        return format_html('<span class="consentful-badge refused">{}</span>', obj.action)
+
+    @admin.display(description="target")
+    def target(self, obj: Any) -> str:
+        if obj.scope is None:
+            return str(obj.subject or "-")
+        return str(obj.scope if obj.key is None else f"{obj.scope}/{obj.key}")
+
+    def links_of(self, request: HttpRequest, obj: Any) -> Sequence[Link]:
+        found = [link for links in event_links for link in links(self, obj)]
+        if obj.subject_id:
+            person = "consentful_tenants_subject"
+            found.append(self.way("The person", person, "change", obj.subject_id))
+        return found
+
 
 @admin.register(Seal)
 class SealAdmin(TenantModelAdmin):
     viewers = OWNERS
-    list_display = ("sequence", "event", "hash", "at")
+    list_display = ("sequence", "event", "hash", shown_time("at"))
     list_select_related = ("event",)
     purpose_text = "The chain that proves the trail: each link holds the hash of the one before."
     empty_text = "Nothing is sealed yet. Housekeeping does it, or the command seal_audit."
@@ -118,4 +143,4 @@ class SealAdmin(TenantModelAdmin):
 def trail_of_subject(page: TenantModelAdmin, subject: str) -> Link:
     """Return the way to the events about one person."""
     query = urlencode({"address": str(Scope.of_subject(subject))})
-    return Link("Trail", page.link("consentful_audit_event", "changelist", query=query))
+    return page.way("Trail", "consentful_audit_event", "changelist", query=query)

@@ -37,4 +37,18 @@ class Migration(migrations.Migration):
             model_name="consentstate",
             index=models.Index(fields=["tenant", "id"], name="consentful_state_pages"),
         ),
+        migrations.AlterModelOptions(
+            name="purposegrouppermission",
+            options={
+                "verbose_name": "purpose of a group",
+                "verbose_name_plural": "purposes of groups",
+            },
+        ),
+        migrations.AlterModelOptions(
+            name="purposeuserpermission",
+            options={
+                "verbose_name": "purpose of an agent",
+                "verbose_name_plural": "purposes of agents",
+            },
+        ),
     ]

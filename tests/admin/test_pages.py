@@ -8,7 +8,6 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission
 from django.test import Client
-from django.urls import reverse
 
 from audit.actors import SYSTEM
 from audit.models import Event, Seal
@@ -26,6 +25,7 @@ from tenants.models import Subject, Tenant, TenantGroupPermission, TenantUserPer
 from tenants.roles import Role
 from tenants.services import grant_role
 from tenants.units import unit_of_work
+from tests.admin.conftest import url
 from tests.factories import CATALOG, events_of, make_persona, make_tenant, make_user, unique
 from tests.http.client import API
 
@@ -35,10 +35,6 @@ PAGES = {
     if isinstance(page, TenantModelAdmin)
 }
 APPEND_ONLY = [ConsentEntry, ConsentState, Event, Seal]
-
-
-def url(model, verb, *args):
-    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{verb}", args=args)
 
 
 def enter(client, tenant):
