@@ -8,7 +8,10 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group
 from django.http import HttpRequest, HttpResponse
 
-from tenants.admin_base import PseudonymousLog, actor_of
+from consent.models import PurposeGroupPermission, PurposeUserPermission
+from tenants.admin_base import PseudonymousLog
+from tenants.admin_place import actor_of
+from tenants.models import TenantGroupPermission, TenantUserPermission, Token
 from tenants.units import unit_of_work
 
 admin.site.site_header = "Consentful"
@@ -17,12 +20,29 @@ admin.site.index_title = "Start"
 admin.site.index_template = "config/admin_index.html"
 
 
+#: What goes with a login or a group.
+GOING_ALONG = (
+    TenantUserPermission,
+    TenantGroupPermission,
+    PurposeUserPermission,
+    PurposeGroupPermission,
+    Token,
+)
+
+
 class AnnouncedPages(PseudonymousLog):
     """
     Pages of what no tenant owns, whose deletion takes roles, grants and tokens along.
 
     Those leave events in the trails of their tenants, which then name who did it.
     """
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        rows, count, lacking, protected = super().get_deleted_objects(objs, request)  # type: ignore[misc]
+        if request.user.is_superuser:
+            # The pages of a tenant's rights are closed to whoever works in another tenant.
+            lacking = lacking - {model._meta.verbose_name for model in GOING_ALONG}
+        return rows, count, lacking, protected
 
     def delete_view(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
         with unit_of_work(tenant_id=0, actor=actor_of(request)):

@@ -18,9 +18,10 @@ from consent.models import ConsentEntry, ConsentState, Decision, Notice, Purpose
 from consent.selectors import State, list_states
 from consent.services import decide
 from tenants.admin import subject_links
-from tenants.admin_base import Link, TenantModelAdmin, actor_of, caller_of, tenant_of
+from tenants.admin_base import Link, TenantModelAdmin
 from tenants.admin_forms import Refusable
 from tenants.admin_lists import Scanned, shown_time
+from tenants.admin_place import actor_of, caller_of, tenant_of
 from tenants.callers import Caller
 from tenants.exceptions import ServiceError, ValidationError
 from tenants.models import Subject

@@ -96,6 +96,10 @@ class PurposeUserPermission(UserObjectPermissionBase, Captured):
         verbose_name = "purpose of an agent"
         verbose_name_plural = "purposes of agents"
 
+    def __str__(self) -> str:
+        # Not the purpose's name: Django's page of a login shows it where no tenant is announced.
+        return f"purpose {self.content_object_id} for {self.user}"
+
 
 class PurposeGroupPermission(GroupObjectPermissionBase, Captured):
     """One group of agents that may serve one purpose."""
@@ -109,6 +113,9 @@ class PurposeGroupPermission(GroupObjectPermissionBase, Captured):
         db_table = "consentful_purpose_group_permission"
         verbose_name = "purpose of a group"
         verbose_name_plural = "purposes of groups"
+
+    def __str__(self) -> str:
+        return f"purpose {self.content_object_id} for the group {self.group}"
 
 
 class Decision(models.TextChoices):

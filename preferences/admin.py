@@ -18,9 +18,10 @@ from consent.models import Purpose
 from preferences import admin_records  # noqa: F401  registers the pages of stored values
 from preferences.catalog import KINDS, load_catalog, save_definition
 from preferences.models import Definition, UndeclaredRule, Writer
-from tenants.admin_base import OWNERS, Link, TenantModelAdmin, actor_of
+from tenants.admin_base import Link, TenantModelAdmin
 from tenants.admin_forms import JSONField, Refusable, ServiceForm, revision_field
 from tenants.admin_lists import shown_time
+from tenants.admin_place import OWNERS, actor_of
 from tenants.conf import scope_kinds
 from tenants.documents import read
 from tenants.exceptions import ServiceError

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.http import HttpRequest
 
@@ -77,5 +77,5 @@ class KindFilter(Scanned, admin.SimpleListFilter):
 
 def with_state(queryset: QuerySet[Any]) -> QuerySet[Any]:
     """Return the rows, each with the database's time, which alone says what is expired."""
-    rows: QuerySet[Any] = queryset.annotate(moment=NOW, purpose_slug=F("purpose__slug"))
+    rows: QuerySet[Any] = queryset.annotate(moment=NOW)
     return rows

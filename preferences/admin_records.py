@@ -28,8 +28,9 @@ from preferences.models import Preference
 from preferences.selectors import get_preference
 from preferences.services import delete_preference
 from tenants.admin import subject_links
-from tenants.admin_base import Link, TenantModelAdmin, actor_of, caller_of
+from tenants.admin_base import Link, TenantModelAdmin
 from tenants.admin_lists import shown_time
+from tenants.admin_place import actor_of, caller_of
 from tenants.admin_search import find_addresses
 from tenants.admin_trail import event_links
 from tenants.exceptions import NotFound, ServiceError, ValidationError

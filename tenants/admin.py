@@ -14,9 +14,10 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
 from tenants import admin_roles, admin_tokens, admin_trail  # noqa: F401  registers their pages
-from tenants.admin_base import CHOSEN, Link, TenantModelAdmin, caller_in, tenants_of
+from tenants.admin_base import Link, TenantModelAdmin
 from tenants.admin_forms import ServiceForm, UserNameField
 from tenants.admin_lists import shown_time
+from tenants.admin_place import CHOSEN, caller_in, tenants_of
 from tenants.callers import Caller
 from tenants.exceptions import ServiceError
 from tenants.models import Subject, Tenant

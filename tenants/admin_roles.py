@@ -9,8 +9,9 @@ from django.contrib.auth.models import Group, Permission
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from tenants.admin_base import OWNERS, Link, TenantModelAdmin, caller_of
+from tenants.admin_base import Link, TenantModelAdmin
 from tenants.admin_forms import ServiceForm, UserNameField
+from tenants.admin_place import OWNERS, caller_of
 from tenants.models import Tenant, TenantGroupPermission, TenantUserPermission
 from tenants.roles import Role
 from tenants.services import check_owner, grant_role

@@ -10,9 +10,10 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from tenants.admin_base import OWNERS, TenantModelAdmin, actor_of, caller_of, tenant_of
+from tenants.admin_base import TenantModelAdmin
 from tenants.admin_forms import ServiceForm, UserNameField
 from tenants.admin_lists import shown_time
+from tenants.admin_place import OWNERS, actor_of, caller_of, tenant_of
 from tenants.callers import find_caller
 from tenants.exceptions import NotFound, ValidationError
 from tenants.models import Tenant, Token

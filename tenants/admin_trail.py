@@ -11,8 +11,9 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 
 from audit.models import Event, Seal
-from tenants.admin_base import OWNERS, Link, TenantModelAdmin
+from tenants.admin_base import Link, TenantModelAdmin
 from tenants.admin_lists import Scanned, TextFilter, shown_time
+from tenants.admin_place import OWNERS
 from tenants.admin_search import find_addresses
 from tenants.exceptions import ValidationError
 from tenants.scopes import Scope

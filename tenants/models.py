@@ -82,6 +82,9 @@ class TenantUserPermission(UserObjectPermissionBase, Captured):
         verbose_name = "role of a user"
         verbose_name_plural = "roles of users"
 
+    def __str__(self) -> str:
+        return f"{self.permission.codename.removeprefix('act_as_')}: {self.user}"
+
 
 class TenantGroupPermission(GroupObjectPermissionBase, Captured):
     """One role of one group in one tenant. Without this table guardian would use its generic one."""
@@ -94,6 +97,9 @@ class TenantGroupPermission(GroupObjectPermissionBase, Captured):
         db_table = "consentful_tenant_group_permission"
         verbose_name = "role of a group"
         verbose_name_plural = "roles of groups"
+
+    def __str__(self) -> str:
+        return f"{self.permission.codename.removeprefix('act_as_')}: the group {self.group}"
 
 
 class Token(Captured):

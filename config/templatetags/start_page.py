@@ -8,7 +8,7 @@ from django.apps import apps
 from django.contrib import admin
 from django.http import HttpRequest
 
-from tenants.admin_base import place_of
+from tenants.admin_place import place_of
 
 register = template.Library()
 

@@ -16,7 +16,9 @@ from django.urls import reverse
 from tenants.models import Tenant
 from tenants.roles import Role
 from tenants.services import grant_role
-from tests.factories import make_tenant, unique
+from tests.factories import make_persona, make_tenant, unique
+from tests.http.client import API
+from tests.http.conftest import Clock, replace_clock
 
 CHROMIUM = Path("/usr/bin/chromium")
 #: Pictures of the run, kept by whoever runs the tests.
@@ -65,7 +67,7 @@ class Operator(Client):
         self.user.user_permissions.add(Permission.objects.get(codename=codename))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def tenant(database: str) -> Tenant:
     return make_tenant()
 
@@ -168,3 +170,22 @@ def open_desk(chromium: Any, server: str) -> Iterator[Callable[..., Desk]]:
         for desk in desks:
             assert desk.foreign == []
             assert desk.faults == []
+
+
+@pytest.fixture
+def alice(tenant: Tenant) -> API:
+    return API(tenant.slug, make_persona(tenant, "alice").token)
+
+
+@pytest.fixture
+def staff(tenant: Tenant) -> API:
+    return API(tenant.slug, make_persona(tenant, "operator").token)
+
+
+@pytest.fixture
+def frozen(database: str) -> Iterator[Clock]:
+    """A clock that stands still from now on, and runs again after the test."""
+    try:
+        yield Clock()
+    finally:
+        replace_clock("clock_timestamp()")

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from audit.actors import SYSTEM
-from preferences.services import delete_scope
+from preferences.bulk import delete_scope
 from tenants.commands import ServiceCommand
 from tenants.exceptions import ValidationError
 from tenants.scopes import Scope
