@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
@@ -138,11 +139,20 @@ class Desk:
         if message.type == "error" and is_ours and "status of 403" not in message.text:
             self.faults.append(message.text)
 
-    def sign_in(self, client: Operator, tenant: Tenant) -> None:
+    def sign_in(self, client: Operator) -> None:
+        """Sign in as an operator does."""
         self.open("/admin/")
         self.page.get_by_label("Username").fill(client.user.username)
         self.page.get_by_label("Password").fill(PASSWORD)
         self.page.get_by_role("button", name="Log in").click()
+
+    def take_session(self, client: Operator) -> None:
+        """Go on with the session of the client: one sign-in through the form is enough to test."""
+        cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+        self.page.context.add_cookies(
+            [{"name": cookie.key, "value": cookie.value, "url": self.server}]
+        )
+        self.open("/admin/")
 
     def open(self, path: str) -> None:
         self.page.goto(f"{self.server}{path}")
@@ -158,11 +168,11 @@ def open_desk(chromium: Any, server: str) -> Iterator[Callable[..., Desk]]:
     desks: list[Desk] = []
     with contextlib.ExitStack() as stack:
 
-        def open_one(client: Operator, tenant: Tenant, **more: Any) -> Desk:
+        def open_one(client: Operator, *, by_form: bool = False, **more: Any) -> Desk:
             context = chromium.new_context(viewport={"width": 1280, "height": 800}, **more)
             stack.callback(context.close)
             desk = Desk(context, server)
-            desk.sign_in(client, tenant)
+            desk.sign_in(client) if by_form else desk.take_session(client)
             desks.append(desk)
             return desk
 

@@ -57,6 +57,7 @@ def way(answer, text):
 
 @pytest.fixture(scope="module")
 def many(database):
+    """A tenant whose rows no test changes."""
     tenant = make_tenant()
     insert(tenant, "project::atlas", 120)
     insert(tenant, "project::old", 3, expires_at="now() - interval '1 day'")
@@ -124,7 +125,11 @@ def test_a_records_page_takes_few_queries(many, reader):
         assert len(captured) <= MOST_QUERIES
 
 
-def test_search_is_by_exact_address(many, reader):
+def test_search_is_by_exact_address(tenant, operator):
+    insert(tenant, "project::atlas", 60)
+    insert(tenant, "repo::acme/checkout", 2)
+    reader = operator
+
     def found(text):
         return keys_on(reader.get(LISTED, {"q": text}))
 
@@ -133,8 +138,8 @@ def test_search_is_by_exact_address(many, reader):
     assert found("repo::acme/checkout") == ["k2", "k1"]
     assert found("repo::acme/checkout/k1") == ["k1"]
     assert found("project::atla") == []
-    insert(many, "branch::acme/checkout::main/x", 1)
-    insert(many, "branch::acme/checkout::main", 1)
+    insert(tenant, "branch::acme/checkout::main/x", 1)
+    insert(tenant, "branch::acme/checkout::main", 1)
     assert found("branch::acme/checkout::main/x") == ["k1"]
     assert found("branch::acme/checkout::main/k1") == ["k1"]
     for nonsense in ("nothing", "user::", "x::y", "me", "user::a\x00b"):
@@ -262,13 +267,13 @@ def test_C076_no_page_offers_a_spreadsheet(many):
             assert "export" not in text
 
 
-def test_C053_trail_and_ledger_take_no_change(many):
-    boss = Operator(many, is_superuser=True)
-    alice = API(many.slug, make_persona(many, "alice").token)
+def test_C053_trail_and_ledger_take_no_change(tenant):
+    boss = Operator(tenant, is_superuser=True)
+    alice = API(tenant.slug, make_persona(tenant, "alice").token)
     assert alice.give("me", "support").status == 200
     for model in (Event, ConsentEntry, ConsentState):
-        with unit_of_work(tenant_id=many.pk, actor=SYSTEM):
-            row = model.objects.filter(tenant_id=many.pk).order_by("-pk").first()
+        with unit_of_work(tenant_id=tenant.pk, actor=SYSTEM):
+            row = model.objects.filter(tenant_id=tenant.pk).order_by("-pk").first()
             before = model.objects.filter(pk=row.pk).values().get()
         listed = boss.get(url(model, "changelist")).text
         shown = boss.get(url(model, "change", row.pk)).text
@@ -282,15 +287,15 @@ def test_C053_trail_and_ledger_take_no_change(many):
                            ("changelist", ())):  # fmt: skip
             body = {"action": "delete_selected", "_selected_action": row.pk, "post": "yes"}
             assert boss.post(url(model, verb, *args), body).status_code == 403
-        with unit_of_work(tenant_id=many.pk, actor=SYSTEM):
+        with unit_of_work(tenant_id=tenant.pk, actor=SYSTEM):
             assert model.objects.filter(pk=row.pk).values().get() == before
     # Nor by way of the tenant.
-    assert boss.post(url(Tenant, "delete", many.pk), {"post": "yes"}).status_code == 403
+    assert boss.post(url(Tenant, "delete", tenant.pk), {"post": "yes"}).status_code == 403
 
 
-def test_the_trail_is_filtered(many):
-    boss = Operator(many, is_superuser=True)
-    api = API(many.slug, make_persona(many, "operator").token)
+def test_the_trail_is_filtered(tenant):
+    boss = Operator(tenant, is_superuser=True)
+    api = API(tenant.slug, make_persona(tenant, "operator").token)
     assert api.write("project::trail", "one", 1).status == 201
     assert api.write("project::trail", "two", 1).status == 201
 
@@ -309,8 +314,8 @@ def test_the_trail_is_filtered(many):
         answer = boss.get(url(Event, "changelist"), query)
         assert answer.status_code == 200
         assert 'class="error"' in answer.text
-    with unit_of_work(tenant_id=many.pk, actor=SYSTEM):
-        row = Preference.objects.get(tenant=many, scope="project::trail", key="one")
+    with unit_of_work(tenant_id=tenant.pk, actor=SYSTEM):
+        row = Preference.objects.get(tenant=tenant, scope="project::trail", key="one")
     assert found(record="preference", record_id=row.pk) == ["project::trail/one"]
     page = boss.get(url(Preference, "change", row.pk)).text
     assert f"record=preference&amp;record_id={row.pk}" in page
