@@ -28,7 +28,7 @@ from preferences.models import Preference
 from preferences.selectors import get_preference
 from preferences.services import delete_preference
 from tenants.admin import subject_links
-from tenants.admin_base import Link, TenantModelAdmin
+from tenants.admin_base import MOST_SELECTED, Link, TenantModelAdmin
 from tenants.admin_lists import shown_time
 from tenants.admin_place import actor_of, caller_of
 from tenants.admin_search import find_addresses
@@ -39,8 +39,6 @@ from tenants.roles import STEWARDS
 from tenants.scopes import Scope
 from tenants.units import unit_of_work
 
-#: Rows that one request deletes.
-MOST_DELETED = 200
 #: What is shown of every record, in lines; no value among it.
 ABOUT: tuple[Any, ...] = (
     ("scope", "key"),
@@ -57,7 +55,7 @@ class PreferenceAdmin(TenantModelAdmin):
     editors = STEWARDS
     form = NewPreferenceForm
     hidden = ("salt", "value", "tags", "metadata", "provenance")
-    list_display = ("key", "scope", "purpose", "source", shown_time("updated_at"), "ends")
+    list_display = ("key", "scope", "purpose", shown_time("updated_at"), "ends")
     list_select_related = ("purpose",)
     list_filter = (StateFilter, ServedPurposeFilter, KindFilter, SourceFilter)
     search_fields = ("scope",)
@@ -73,6 +71,11 @@ class PreferenceAdmin(TenantModelAdmin):
         " gate lets it, and a person's only with a reason."
     )
     empty_text = "Nothing is stored here yet. Values come from the API, or add one yourself."
+
+    bulk_text = (
+        "For more, run the command delete_preferences TENANT SCOPE; for expired records,"
+        " purge_expired."
+    )
 
     # Lists -------------------------------------------------------------------------------------
 
@@ -237,7 +240,7 @@ class PreferenceAdmin(TenantModelAdmin):
             return [] if subject is None else [subject]
         keys = [object_id] if object_id else request.POST.getlist("_selected_action")
         numbers = [
-            int(key) for key in keys[:MOST_DELETED] if key and key.isdecimal() and len(key) < 19
+            int(key) for key in keys[:MOST_SELECTED] if key and key.isdecimal() and len(key) < 19
         ]
         with unit_of_work(tenant_id=tenant.pk, actor=actor_of(request)):
             rows = Preference.objects.filter(tenant=tenant, pk__in=numbers, subject__isnull=False)
@@ -257,15 +260,7 @@ class PreferenceAdmin(TenantModelAdmin):
     @admin.action(description="Delete selected preferences", permissions=["delete"])
     def delete_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
         """Delete the selected records through the service, each with its event."""
-        rows = list(queryset[: MOST_DELETED + 1])
-        if len(rows) > MOST_DELETED or request.POST.get("select_across") == "1":
-            self.message_user(
-                request,
-                f"One request deletes at most {MOST_DELETED} records. For more, run the command"
-                " delete_preferences TENANT SCOPE; for expired ones, purge_expired.",
-                messages.ERROR,
-            )
-            return None
+        rows = list(queryset)
         if request.POST.get("post"):
             gone = self._delete(request, rows)
             self.log_deletions(request, rows)

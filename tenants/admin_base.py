@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
@@ -51,6 +52,10 @@ class PseudonymousLog:
         )
 
 
+#: Rows that one action takes: a page must answer within the time of a request.
+MOST_SELECTED = 200
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """A way from one page to a related one; `model` is ``app_model``, whose page it leads to."""
@@ -83,6 +88,8 @@ class TenantModelAdmin(PseudonymousLog, admin.ModelAdmin):  # type: ignore[type-
     #: What the page is for, above the list, and what to do while it is empty.
     purpose_text = ""
     empty_text = "There is nothing here yet."
+    #: What does for many rows what an action does for some.
+    bulk_text = ""
 
     change_list_template = "admin/consentful/change_list.html"
     change_form_template = "admin/consentful/change_form.html"
@@ -186,6 +193,7 @@ class TenantModelAdmin(PseudonymousLog, admin.ModelAdmin):  # type: ignore[type-
         """Say in a page of the admin why there is no other page."""
         context = {
             **self.admin_site.each_context(request),
+            **self.header_of(tenant_of(request)),
             "title": refusal.title,
             "refusal": refusal,
             "opts": self.opts,
@@ -358,9 +366,17 @@ class TenantModelAdmin(PseudonymousLog, admin.ModelAdmin):  # type: ignore[type-
             return None
         return super().log_change(request, obj, message)
 
+    def response_action(self, request: HttpRequest, *args: Any, **more: Any) -> Any:
+        chosen = len(request.POST.getlist(ACTION_CHECKBOX_NAME))
+        if chosen > MOST_SELECTED or request.POST.get("select_across") == "1":
+            text = f"One request takes at most {MOST_SELECTED} rows, chosen one by one."
+            self.message_user(request, f"{text} {self.bulk_text}".strip(), messages.ERROR)
+            return HttpResponseRedirect(request.get_full_path())
+        return super().response_action(request, *args, **more)
+
     def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
         if getattr(obj, "consentful_is_unchanged", False):
             self.message_user(request, "Nothing changed.", messages.INFO)
         else:
-            self.message_user(request, f"Saved: {self.opts.verbose_name} {obj}.", messages.SUCCESS)
+            self.message_user(request, f"Saved: {obj}.", messages.SUCCESS)
         return HttpResponseRedirect(request.path)

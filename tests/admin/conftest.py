@@ -44,10 +44,12 @@ def url(model: Any, verb: str, *args: Any) -> str:
 class Operator(Client):
     """A signed-in user of the admin, in one tenant."""
 
-    def __init__(self, tenant: Tenant | None, *roles: Role, **flags: Any) -> None:
+    def __init__(
+        self, tenant: Tenant | None, *roles: Role, name: str | None = None, **flags: Any
+    ) -> None:
         super().__init__()
         self.user = get_user_model().objects.create_user(
-            username=unique("op"), password=PASSWORD, is_staff=True, **flags
+            username=name or unique("op"), password=PASSWORD, is_staff=True, **flags
         )
         if not flags.get("is_superuser"):
             self.user.user_permissions.set(

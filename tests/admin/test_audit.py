@@ -51,7 +51,7 @@ def test_more_than_a_request_deletes_becomes_a_command(tenant, operator, capsys)
         keys = [key for (key,) in cursor.fetchall()]
     body = {"action": "delete_selected", "_selected_action": keys, "post": "yes"}
     refused = operator.post(url(Preference, "changelist"), body, follow=True)
-    assert "at most 200 records" in refused.text
+    assert "at most 200 rows" in refused.text
     assert not events_of(tenant, "preference.deleted")
     arguments = [tenant.slug, "project::atlas", "--key-prefix", "k1"]
     call_command("delete_preferences", *arguments, "--reason", WHY)

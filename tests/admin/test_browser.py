@@ -38,7 +38,7 @@ def world(database):
 
 
 def test_from_the_start_page_to_a_persons_value(world, open_desk):
-    desk = open_desk(Operator(None, is_superuser=True), by_form=True)
+    desk = open_desk(Operator(None, name="olivia", is_superuser=True), by_form=True)
     page = desk.page
     expect(page.get_by_role("heading", name="Choose a tenant first")).to_be_visible()
     page.get_by_role("link", name="Choose the one to work in").click()
@@ -98,7 +98,7 @@ def test_C009_texts_that_look_like_something_else(world, open_desk):
 
 
 def test_two_operators_at_one_record(world, open_desk):
-    one, two = (Operator(world, Role.OPERATOR) for _ in range(2))
+    one, two = (Operator(world, Role.OPERATOR, name=name) for name in ("maria", "omar"))
     mine, theirs = open_desk(one), open_desk(two)
     row = row_of(world, "repo::acme/checkout", "branch")
     for desk in (mine, theirs):

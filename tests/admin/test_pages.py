@@ -167,12 +167,12 @@ def test_without_a_choice_the_list_of_tenants(tenant, other):
 def test_staff_enter_where_they_are_owner_or_operator(tenant, other):
     client = signed_in("staff")
     client.user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
-    assert enter(client, tenant).status_code == 403
+    assert enter(client, tenant).status_code == 404
     grant_role(tenant=tenant, user=client.user, role=Role.AUDITOR)
-    assert enter(client, tenant).status_code == 403
+    assert enter(client, tenant).status_code == 404
     grant_role(tenant=tenant, user=client.user, role=Role.OPERATOR)
     assert enter(client, tenant).status_code == 302
-    assert enter(client, other).status_code == 403
+    assert enter(client, other).status_code == 404
     assert client.get(url(Preference, "changelist")).status_code == 200
     listed = client.get(url(Tenant, "changelist")).text
     assert tenant.slug in listed
