@@ -17,6 +17,7 @@ from tenants.units import unit_of_work
 admin.site.site_header = "Consentful"
 admin.site.site_title = "Consentful"
 admin.site.index_title = "Start"
+admin.site.site_url = None  # there is no other site to view
 admin.site.index_template = "config/admin_index.html"
 
 

@@ -30,7 +30,7 @@ from preferences.services import delete_preference
 from tenants.admin import subject_links
 from tenants.admin_base import MOST_SELECTED, Link, TenantModelAdmin
 from tenants.admin_lists import shown_time
-from tenants.admin_place import actor_of, caller_of
+from tenants.admin_place import actor_of, caller_of, tenant_of
 from tenants.admin_search import find_addresses
 from tenants.admin_trail import event_links
 from tenants.exceptions import NotFound, ServiceError, ValidationError
@@ -99,11 +99,10 @@ class PreferenceAdmin(TenantModelAdmin):
 
     @admin.display(description="ends")
     def ends(self, obj: Any) -> str:
+        ends = ENDS(obj)[: len("2030-01-31 12:00")]  # the list is narrow, the page has the second
         if obj.expires_at is not None and obj.expires_at <= obj.moment:
-            return format_html(
-                '<span class="consentful-badge expired">expired</span> {}', ENDS(obj)
-            )
-        return ENDS(obj)
+            return format_html('<span class="consentful-badge expired">expired</span> {}', ends)
+        return ends
 
     def lead_of(self, obj: Any) -> str:
         return f"{obj.key} at {obj.scope}"
@@ -270,6 +269,7 @@ class PreferenceAdmin(TenantModelAdmin):
             request,
             {
                 **self.admin_site.each_context(request),
+                **self.header_of(tenant_of(request)),
                 "title": "Delete",
                 "opts": self.opts,
                 "app_label": self.opts.app_label,

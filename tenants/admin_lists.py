@@ -74,7 +74,10 @@ class KeysetChangeList(ChangeList):
     newer: str | None
     older: str | None
     newest: str | None
+    #: Whether the page stopped looking before it was full.
     is_cut: bool
+    #: What a link from another page asked for, in words.
+    link_text: str
 
     def get_filters_params(self, params: Any = None) -> Any:
         found = super().get_filters_params(params)
@@ -100,7 +103,9 @@ class KeysetChangeList(ChangeList):
         self.show_admin_actions = bool(rows)
         self.can_show_all = False
         self.multi_page = False
-        self.is_narrowed = bool(self.query) or self.has_active_filters
+        linked: tuple[str, ...] = getattr(self.model_admin, "linked", ())
+        self.link_text = " ".join(str(self.params[name]) for name in linked if name in self.params)
+        self.is_narrowed = bool(self.query or self.link_text) or self.has_active_filters
 
     def _page_before(self, before: int) -> list[Any]:
         """Return the rows older than a key, newest first."""

@@ -38,6 +38,7 @@ def world(database):
 
 
 def test_from_the_start_page_to_a_persons_value(world, open_desk):
+    make_tenant({})  # of several tenants one is chosen by hand
     desk = open_desk(Operator(None, name="olivia", is_superuser=True), by_form=True)
     page = desk.page
     expect(page.get_by_role("heading", name="Choose a tenant first")).to_be_visible()
