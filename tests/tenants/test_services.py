@@ -45,4 +45,4 @@ def test_a_person_is_made_once_and_has_one_login(tenant):
         create_subject(tenant=tenant, external_id="me", actor=SYSTEM)
     with pytest.raises(InvalidScope):
         create_subject(tenant=tenant, external_id="a/b", actor=SYSTEM)
-    assert Subject.objects.filter(tenant=tenant).count() == 1
+    assert Subject.objects.filter(tenant=tenant, external_id=name).count() == 1
