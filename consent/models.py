@@ -93,6 +93,12 @@ class PurposeUserPermission(UserObjectPermissionBase, Captured):
 
     class Meta(UserObjectPermissionBase.Meta):
         db_table = "consentful_purpose_user_permission"
+        verbose_name = "purpose of an agent"
+        verbose_name_plural = "purposes of agents"
+
+    def __str__(self) -> str:
+        # Not the purpose's name: Django's page of a login shows it where no tenant is announced.
+        return f"purpose {self.content_object_id} for {self.user}"
 
 
 class PurposeGroupPermission(GroupObjectPermissionBase, Captured):
@@ -105,6 +111,11 @@ class PurposeGroupPermission(GroupObjectPermissionBase, Captured):
 
     class Meta(GroupObjectPermissionBase.Meta):
         db_table = "consentful_purpose_group_permission"
+        verbose_name = "purpose of a group"
+        verbose_name_plural = "purposes of groups"
+
+    def __str__(self) -> str:
+        return f"purpose {self.content_object_id} for the group {self.group}"
 
 
 class Decision(models.TextChoices):
@@ -120,7 +131,8 @@ class ConsentEntry(Captured):
 
     noun: ClassVar[str] = "consent"
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
+    # Every index begins with the tenant: one of its own would answer nothing more.
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
     subject = models.ForeignKey(Subject, on_delete=models.PROTECT)
     purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT)
     sequence = models.PositiveIntegerField(
@@ -146,6 +158,10 @@ class ConsentEntry(Captured):
     class Meta:
         db_table = "consentful_consent_entry"
         verbose_name_plural = "consent entries"
+        indexes = [
+            # The admin pages by key through a tenant.
+            models.Index(fields=["tenant", "id"], name="consentful_entry_pages")
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "subject", "purpose", "sequence"],
@@ -160,7 +176,8 @@ class ConsentEntry(Captured):
 class ConsentState(models.Model):
     """The newest decision of one person on one purpose, kept by a trigger on the ledger alone."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
+    # Every index begins with the tenant: one of its own would answer nothing more.
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
     subject = models.ForeignKey(Subject, on_delete=models.PROTECT)
     purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT)
     decision = models.CharField(max_length=16, choices=Decision)
@@ -172,6 +189,10 @@ class ConsentState(models.Model):
 
     class Meta:
         db_table = "consentful_consent_state"
+        indexes = [
+            # The admin pages by key through a tenant.
+            models.Index(fields=["tenant", "id"], name="consentful_state_pages")
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "subject", "purpose"], name="consentful_state_address"

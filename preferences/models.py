@@ -106,13 +106,14 @@ class Preference(Captured):
 
     noun: ClassVar[str] = "preference"
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
+    # Every index begins with the tenant: one of its own would answer nothing more.
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
     scope = models.CharField(max_length=300, db_collation="C")
     key = models.CharField(max_length=200, db_collation="C")
     subject = models.ForeignKey(
         Subject, on_delete=models.PROTECT, null=True, help_text="Whose data it is, if anyone's."
     )
-    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT, null=True)
+    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT, null=True, db_index=False)
     value = JSONTextField()
     tags = ArrayField(models.CharField(max_length=64), default=list)
     metadata = JSONTextField(default="{}")
@@ -126,6 +127,8 @@ class Preference(Captured):
 
     class Meta:
         db_table = "consentful_preference"
+        # Granted to a person by name, never by a role: what nobody consents to stays unseen.
+        permissions = [("view_withheld_values", "Can view values while no consent is in force")]
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "scope", "key"], name="consentful_preference_address"
@@ -134,6 +137,9 @@ class Preference(Captured):
         indexes = [
             # Lists page by creation within a scope.
             models.Index(fields=["tenant", "scope", "id"], name="consentful_preference_list"),
+            # The admin pages by key through a tenant, and through what serves one purpose.
+            models.Index(fields=["tenant", "id"], name="consentful_preference_pages"),
+            models.Index(fields=["tenant", "purpose", "id"], name="consentful_preference_served"),
             # The purge asks for what is past its deadline.
             models.Index(
                 fields=["tenant", "expires_at"],

@@ -169,15 +169,20 @@ def list_preferences(
     return records, [Withheld(*pair) for pair in withheld]
 
 
-def list_personal_data(*, caller: Caller, subject: str) -> list[Record]:
-    """Return every live record about a person, whatever the gate says. Inside a unit of work."""
+def list_personal_data(*, caller: Caller, subject: str, key: str | None = None) -> list[Record]:
+    """
+    Return every live record about a person, whatever the gate says. Inside a unit of work.
+
+    Args:
+        key: only the record of this key.
+    """
     with store().cursor() as cursor:
         cursor.execute(
             f"SELECT {LISTED} FROM consentful_preference p LEFT JOIN consentful_purpose u"  # noqa: S608
             " ON u.tenant_id = p.tenant_id AND u.id = p.purpose_id"
-            " WHERE p.tenant_id = %s AND p.scope = %s"
+            " WHERE p.tenant_id = %s AND p.scope = %s AND (%s::text IS NULL OR p.key = %s::text)"
             " AND (p.expires_at IS NULL OR p.expires_at > (SELECT consentful_now())) ORDER BY p.id",
-            [caller.tenant_id, str(Scope.of_subject(subject))],
+            [caller.tenant_id, str(Scope.of_subject(subject)), key, key],
         )
         return [
             record for *row, slug in cursor.fetchall() if (record := Record.from_row(row, slug))

@@ -44,7 +44,8 @@ class Subject(Captured):
 
     noun: ClassVar[str] = "subject"
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
+    # Every index begins with the tenant: one of its own would answer nothing more.
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
     external_id = models.CharField(max_length=200, db_collation="C")
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+",
@@ -54,6 +55,10 @@ class Subject(Captured):
 
     class Meta:
         db_table = "consentful_subject"
+        indexes = [
+            # The admin pages by key through a tenant.
+            models.Index(fields=["tenant", "id"], name="consentful_subject_pages")
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "external_id"], name="consentful_subject_external_id"
@@ -77,6 +82,9 @@ class TenantUserPermission(UserObjectPermissionBase, Captured):
         verbose_name = "role of a user"
         verbose_name_plural = "roles of users"
 
+    def __str__(self) -> str:
+        return f"{self.permission.codename.removeprefix('act_as_')}: {self.user}"
+
 
 class TenantGroupPermission(GroupObjectPermissionBase, Captured):
     """One role of one group in one tenant. Without this table guardian would use its generic one."""
@@ -89,6 +97,9 @@ class TenantGroupPermission(GroupObjectPermissionBase, Captured):
         db_table = "consentful_tenant_group_permission"
         verbose_name = "role of a group"
         verbose_name_plural = "roles of groups"
+
+    def __str__(self) -> str:
+        return f"{self.permission.codename.removeprefix('act_as_')}: the group {self.group}"
 
 
 class Token(Captured):

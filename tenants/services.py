@@ -5,8 +5,9 @@ from typing import Any
 from django.contrib.auth.models import Permission
 
 from audit.actors import SYSTEM, Actor
+from tenants.callers import Caller
 from tenants.conf import resolve_subject
-from tenants.exceptions import NotFound, ValidationError
+from tenants.exceptions import NotFound, PermissionDenied, ValidationError
 from tenants.models import SLUG, Subject, Tenant, TenantUserPermission
 from tenants.roles import Role
 from tenants.scopes import Scope
@@ -79,6 +80,35 @@ def revoke_role(*, tenant: Tenant, user: Any, role: Role, actor: Actor = SYSTEM)
         )
         if not grants.delete()[0]:
             raise NotFound(f"{user.get_username()} is no {role.value} of {tenant.slug}.")
+
+
+def create_subject(*, tenant: Tenant, external_id: str, user: Any = None, actor: Actor) -> Subject:
+    """
+    Make a person known before anything is stored about them; a known one gets the login.
+
+    Raises:
+        InvalidScope, ValidationError: the id is malformed, or is another login's.
+    """
+    external_id = _check_subject(external_id)
+    with unit_of_work(tenant_id=tenant.pk, actor=actor):
+        if user is None:
+            return Subject.objects.get_or_create(tenant=tenant, external_id=external_id)[0]
+        known = Subject.objects.filter(tenant=tenant, user=user).first()
+        _link_subject(tenant, user, external_id, known)
+        return Subject.objects.get(tenant=tenant, external_id=external_id)
+
+
+def check_owner(caller: Caller) -> None:
+    """
+    Refuse whoever is no owner: owners alone give and take roles, purposes and tokens.
+
+    An operator that could would make itself an owner; nothing stands above an owner.
+
+    Raises:
+        PermissionDenied: the caller is no owner, or an agent whatever other roles it has.
+    """
+    if Role.OWNER not in caller.roles or not caller.is_steward:
+        raise PermissionDenied("Only an owner of this tenant gives and takes rights.")
 
 
 def _link_subject(tenant: Tenant, user: Any, external_id: str, known: Subject | None) -> None:

@@ -5,7 +5,7 @@
 --   is_checked  false: stop after the gate and answer 'checked' (the value was refused, or an
 --               idempotency key has to be looked up first)
 -- Outcomes: created, replaced, checked, definition_changed, or the code of the refusal.
-CREATE OR REPLACE FUNCTION consentful_preference_put(
+CREATE FUNCTION consentful_preference_put(
     tenant bigint, context text, scope text, kind text, subject text, key text, agent text,
     writer text, source text, actor text, assumed text, is_checked boolean,
     mode text, revisions text[], value text, tags text[], metadata text, provenance text,

@@ -8,7 +8,6 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission
 from django.test import Client
-from django.urls import reverse
 
 from audit.actors import SYSTEM
 from audit.models import Event, Seal
@@ -21,11 +20,12 @@ from consent.models import (
     PurposeUserPermission,
 )
 from preferences.models import Definition, Preference
-from tenants.admin import TenantModelAdmin
+from tenants.admin_base import TenantModelAdmin
 from tenants.models import Subject, Tenant, TenantGroupPermission, TenantUserPermission, Token
 from tenants.roles import Role
 from tenants.services import grant_role
 from tenants.units import unit_of_work
+from tests.admin.conftest import url
 from tests.factories import CATALOG, events_of, make_persona, make_tenant, make_user, unique
 from tests.http.client import API
 
@@ -35,10 +35,6 @@ PAGES = {
     if isinstance(page, TenantModelAdmin)
 }
 APPEND_ONLY = [ConsentEntry, ConsentState, Event, Seal]
-
-
-def url(model, verb, *args):
-    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{verb}", args=args)
 
 
 def enter(client, tenant):
@@ -135,12 +131,17 @@ def test_pages_show_rows_and_no_secret(boss, tenant, model):
 @pytest.mark.parametrize("model", APPEND_ONLY, ids=lambda model: model.__name__)
 def test_what_is_append_only_takes_no_post(boss, tenant, model):
     row = first(model, tenant)
+    with unit_of_work(tenant_id=tenant.pk, actor=SYSTEM):
+        before = model.objects.filter(pk=row.pk).values().get()
     for verb, args in (
         ("add", ()), ("change", (row.pk,)), ("delete", (row.pk,)), ("changelist", ()),
     ):  # fmt: skip
         body = {"action": "delete_selected", "_selected_action": row.pk, "post": "yes"}
         assert boss.post(url(model, verb, *args), body).status_code == 403
-    assert first(model, tenant) == row
+    with unit_of_work(tenant_id=tenant.pk, actor=SYSTEM):
+        assert model.objects.filter(pk=row.pk).values().get() == before
+    denied = events_of(tenant, "access.denied")[-4:]
+    assert {event.actor for event in denied} == {boss.user.username}
 
 
 @pytest.mark.parametrize(
@@ -166,12 +167,12 @@ def test_without_a_choice_the_list_of_tenants(tenant, other):
 def test_staff_enter_where_they_are_owner_or_operator(tenant, other):
     client = signed_in("staff")
     client.user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
-    assert enter(client, tenant).status_code == 403
+    assert enter(client, tenant).status_code == 404
     grant_role(tenant=tenant, user=client.user, role=Role.AUDITOR)
-    assert enter(client, tenant).status_code == 403
+    assert enter(client, tenant).status_code == 404
     grant_role(tenant=tenant, user=client.user, role=Role.OPERATOR)
     assert enter(client, tenant).status_code == 302
-    assert enter(client, other).status_code == 403
+    assert enter(client, other).status_code == 404
     assert client.get(url(Preference, "changelist")).status_code == 200
     listed = client.get(url(Tenant, "changelist")).text
     assert tenant.slug in listed
@@ -191,12 +192,16 @@ def test_deleting_values_leaves_events_and_no_person_in_the_log():
     asked = boss.get(url(Preference, "delete", one))
     assert asked.status_code == 200
     assert "value-nobody-sees" not in asked.text
-    assert boss.post(url(Preference, "delete", one), {"post": "yes"}).status_code == 302
+    refused = boss.post(url(Preference, "delete", one), {"post": "yes"}, follow=True)
+    assert "Say why" in refused.text
+    why = {"post": "yes", "reason": "asked by letter"}
+    assert boss.post(url(Preference, "delete", one), why).status_code == 302
     body = {"action": "delete_selected", "_selected_action": two}
     assert boss.post(url(Preference, "changelist"), body).status_code == 200
-    boss.post(url(Preference, "changelist"), {**body, "post": "yes"})
+    boss.post(url(Preference, "changelist"), {**body, **why})
     events = events_of(tenant, "preference.deleted")
     assert {event.actor for event in events} == {boss.user.username}
+    assert {event.reason for event in events} == {"asked by letter"}
     assert [event.record_id for event in events] == [one, two]
     entries = LogEntry.objects.filter(user=boss.user).order_by("pk")
     assert [(entry.object_repr, entry.change_message) for entry in entries] == [
@@ -207,17 +212,17 @@ def test_deleting_values_leaves_events_and_no_person_in_the_log():
 
 def test_people_roles_and_grants(boss, tenant):
     user = make_user(unique("u"))
-    role = Permission.objects.get(codename=Role.AGENT.codename)
-    body = {"external_id": unique("p"), "user": user.pk}
+    name = user.username
+    body = {"external_id": unique("p"), "user": name}
     for _ in range(2):
         assert boss.post(url(Subject, "add"), body).status_code == 302
     assert Subject.objects.filter(tenant=tenant, user=user).count() == 1
     for _ in range(2):
-        body = {"user": user.pk, "permission": role.pk}
+        body = {"user": name, "role": "agent"}
         assert boss.post(url(TenantUserPermission, "add"), body).status_code == 302
     granted = TenantUserPermission.objects.get(user=user, content_object=tenant)
     purpose = first(Purpose, tenant)
-    body = {"user": user.pk, "content_object": purpose.pk}
+    body = {"user": name, "content_object": purpose.pk}
     assert boss.post(url(PurposeUserPermission, "add"), body).status_code == 302
     served = PurposeUserPermission.objects.get(user=user)
     assert served.tenant_id == tenant.pk
@@ -231,7 +236,7 @@ def test_people_roles_and_grants(boss, tenant):
 
 def test_a_purpose_of_another_tenant_is_not_granted(boss, other):
     user = make_user(unique("u"))
-    body = {"user": user.pk, "content_object": first(Purpose, other).pk}
+    body = {"user": user.username, "content_object": first(Purpose, other).pk}
     assert boss.post(url(PurposeUserPermission, "add"), body).status_code == 200
     assert not PurposeUserPermission.objects.filter(user=user).exists()
 
@@ -240,7 +245,7 @@ def test_tenants_are_made_and_changed(boss):
     slug = unique("made")
     assert boss.post(url(Tenant, "add"), {"slug": slug, "name": "One"}).status_code == 302
     made = Tenant.objects.get(slug=slug)
-    body = {"slug": slug, "name": "Two"}
+    body = {"slug": slug, "name": "Two", "revision": made.revision}
     assert boss.post(url(Tenant, "change", made.pk), body).status_code == 302
     assert boss.post(url(Tenant, "delete", made.pk), {"post": "yes"}).status_code == 403
     made.refresh_from_db()

@@ -1,0 +1,31 @@
+"""Changes of many records at once, in batches: for commands, which have the time."""
+
+from typing import Any
+
+from preferences.services import fences
+from tenants.scopes import Scope
+from tenants.units import store, unit_of_work
+
+
+def delete_scope(
+    *, tenant_id: int, scope: Scope, key_prefix: str, actor: Any, most: int = 1000
+) -> int:
+    """
+    Delete up to `most` records of one scope, whatever their consent; return how many.
+
+    Each leaves its event. Done in batches by a command: a request would not have the time.
+
+    Args:
+        key_prefix: literal; empty for every key.
+    """
+    with (
+        unit_of_work(tenant_id=tenant_id, actor=actor, subjects=fences(scope)),
+        store().cursor() as cursor,
+    ):
+        cursor.execute(
+            "DELETE FROM consentful_preference WHERE tenant_id = %s AND id IN ("
+            " SELECT id FROM consentful_preference"
+            " WHERE tenant_id = %s AND scope = %s AND key ^@ %s ORDER BY key LIMIT %s FOR UPDATE)",
+            [tenant_id, tenant_id, str(scope), key_prefix, most],
+        )
+        return int(cursor.rowcount)
