@@ -33,6 +33,7 @@ from tenants.admin_lists import shown_time
 from tenants.admin_place import actor_of, caller_of, tenant_of
 from tenants.admin_search import find_addresses
 from tenants.admin_trail import event_links
+from tenants.callers import Caller
 from tenants.exceptions import NotFound, ServiceError, ValidationError
 from tenants.models import Subject, Tenant
 from tenants.roles import STEWARDS
@@ -133,7 +134,7 @@ class PreferenceAdmin(TenantModelAdmin):
         row.record = row.reason = None
         row.place = Scope.parse(row.scope)
         row.gate = None if row.is_expired else find_gate(caller=caller, row=row, scope=row.place)
-        row.needs_reason = row.gate is not None or caller.discloses(row.place.subject)
+        row.needs_reason = row.gate is not None or is_of_another(row.place, caller)
         row.may_disclose = (
             not row.is_expired
             and row.needs_reason
@@ -213,6 +214,7 @@ class PreferenceAdmin(TenantModelAdmin):
             context["conflict"] = form.explain_conflict(request)
         if row is not None and not self.is_form(request, row):
             context["show_save"] = False
+            context["shown_record"] = row.record
         return super().render_change_form(request, context, *args, **more)
 
     def links_of(self, request: HttpRequest, obj: Any) -> Sequence[Link]:
@@ -284,7 +286,7 @@ class PreferenceAdmin(TenantModelAdmin):
             raise PermissionDenied
         reason = request.POST.get("reason", "")
         places = [Scope.parse(row.scope) for row in rows]
-        if any(caller.discloses(place.subject) for place in places):
+        if any(is_of_another(place, caller) for place in places):
             if not 1 <= len(reason.strip()) <= len(reason) <= 500:
                 raise ValidationError("Say why, in 1 to 500 characters: it concerns a person.")
             caller = replace(caller, reason=reason)
@@ -311,6 +313,15 @@ class PreferenceAdmin(TenantModelAdmin):
             )
             for row in queryset
         )  # fmt: skip
+
+
+def is_of_another(scope: Scope, caller: Caller) -> bool:
+    """
+    Whether the scope is a person's whom the operator is not.
+
+    Not `Caller.discloses`, which leaves agents out: here also a superuser who is one gives a reason.
+    """
+    return scope.is_personal and not caller.stands_for(scope.subject)
 
 
 def links_of_subject(page: TenantModelAdmin, subject: Subject) -> Sequence[Link]:

@@ -90,9 +90,13 @@ def boss(tenant: Tenant) -> Operator:
     return Operator(tenant, is_superuser=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """The browser of the run; its absence is a skip here and a failure where the pipeline runs."""
+    """
+    A browser for one module: its loop must not outlive the tests that need it.
+
+    Its absence is a skip here and a failure where the pipeline runs.
+    """
     if not CHROMIUM.exists():
         reason = f"No browser at {CHROMIUM}: install Debian's package chromium."
         if os.environ.get("CI"):

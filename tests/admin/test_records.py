@@ -3,10 +3,15 @@
 from html import unescape
 
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
 
+from audit.actors import SYSTEM
+from consent.models import Purpose
+from consent.services import grant_purposes
 from preferences.models import Preference
 from tenants.roles import Role
 from tenants.scopes import Scope
+from tenants.units import unit_of_work
 from tests.admin.conftest import Operator, url
 from tests.admin.records import WHY, errors_of, fields_of, page, row_of, show
 from tests.factories import events_of
@@ -251,3 +256,30 @@ def test_a_scope_of_ones_own_needs_no_reason(tenant):
     assert row.source == "user_confirmed"
     assert fields_of(client.get(page(row)))["value"] == '"own"'
     assert not events_of(tenant, "data.disclosed")
+
+
+def test_whoever_may_only_look_sees_the_value_and_no_form(tenant, operator, alice, staff):
+    operator.user.user_permissions.set(Permission.objects.filter(codename__startswith="view_pref"))
+    alice.write("user::alice", "nickname", "a-value")
+    staff.write("repo::acme/checkout", "k", "shared-value")
+    row = row_of(tenant, "user::alice", "nickname")
+    assert "a-value" not in operator.get(page(row)).text
+    shown = show(operator, row)
+    assert '<pre class="consentful-value">&quot;a-value&quot;</pre>' in shown.text
+    assert not fields_of(shown)
+    assert operator.post(page(row), {"value": "1"}).status_code == 403
+    shared = row_of(tenant, "repo::acme/checkout", "k")
+    assert "shared-value" in operator.get(page(shared)).text
+
+
+def test_a_superuser_who_is_an_agent_gives_a_reason_too(tenant, alice):
+    client = Operator(tenant, Role.AGENT, is_superuser=True)
+    with unit_of_work(tenant_id=tenant.pk, actor=SYSTEM):
+        slugs = list(Purpose.objects.filter(tenant=tenant).values_list("slug", flat=True))
+    grant_purposes(user_id=client.user.pk, tenant_id=tenant.pk, slugs=slugs, actor=SYSTEM)
+    alice.write("user::alice", "nickname", "value-nobody-sees")
+    row = row_of(tenant, "user::alice", "nickname")
+    assert "value-nobody-sees" not in client.get(page(row)).text
+    assert "value-nobody-sees" in show(client, row).text
+    refused = client.post(url(Preference, "delete", row.pk), {"post": "yes"}, follow=True)
+    assert "Say why" in refused.text
