@@ -280,3 +280,13 @@ def test_provenance_is_the_servers_word(world):
     assert agent.json["provenance"]["source"] == "agent"
     assert agent.json["provenance"]["actor"] == "bound"
     assert world.operator.write("global", "k", 1).json["provenance"]["source"] == "operator"
+
+
+@pytest.mark.parametrize("header", ["If-Match", "If-None-Match"])
+def test_malformed_tags_name_their_header(world, header):
+    answers = [world.alice.write("me", "k", 1, headers={header: "unquoted"})]
+    if header == "If-None-Match":
+        answers.append(world.alice.read("me", "k", headers={header: "unquoted"}))
+    for answer in answers:
+        assert answer.outcome == (400, "invalid_revision")
+        assert [one["pointer"] for one in answer.json["errors"]] == [f"/headers/{header}"]
