@@ -18,7 +18,6 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from preferences.backlog import BacklogCollector
 from tenants.conf import metrics_directory
@@ -34,7 +33,6 @@ SHARED = "PROMETHEUS_MULTIPROC_DIR"
 
 
 @never_cache
-@require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     """Answer in Prometheus' text format."""
     refusal = _find_refusal(request)

@@ -6,15 +6,20 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from config import health
 from config.metrics import metrics
+from config.public import public
 from tenants.views import UnknownRoute
 
 urlpatterns = [
     path("admin/", admin.site.urls),
-    path("healthz", health.healthz),
-    path("readyz", health.readyz),
-    path("metrics", metrics),
-    path("api/v1/schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("api/v1/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
+    path("healthz", public(health.healthz)),
+    path("readyz", public(health.readyz)),
+    path("metrics", public(metrics)),
+    path("api/v1/schema/", public(SpectacularAPIView.as_view()), name="schema"),
+    path(
+        "api/v1/docs/",
+        public(SpectacularSwaggerSplitView.as_view(url_name="schema")),
+        name="docs",
+    ),
     path("api/v1/", include("tenants.urls")),
     path("api/v1/", include("consent.urls")),
     path("api/v1/", include("preferences.urls")),

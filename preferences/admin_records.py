@@ -285,6 +285,8 @@ class PreferenceAdmin(TenantModelAdmin):
         if caller is None:
             raise PermissionDenied
         reason = request.POST.get("reason", "")
+        # In the order of batches: two that lock the same records must not wait in a circle.
+        rows = sorted(rows, key=lambda row: (row.scope, row.key))
         places = [Scope.parse(row.scope) for row in rows]
         if any(is_of_another(place, caller) for place in places):
             if not 1 <= len(reason.strip()) <= len(reason) <= 500:

@@ -29,10 +29,13 @@ MEMBERS = (
 ENTITY_TAG = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"')
 
 
-def parse_tags(header: str) -> Sequence[str]:
+def parse_tags(header: str, name: str = "If-Match") -> Sequence[str]:
     """
     Return the entity tags of an If-Match or If-None-Match header (RFC 9110, 13.1), weak ones as
     ``W/…``; ``*`` alone stands for itself.
+
+    Args:
+        name: of the header, for the refusal.
 
     Raises:
         InvalidRevision: a tag is not quoted.
@@ -46,17 +49,17 @@ def parse_tags(header: str) -> Sequence[str]:
         match = ENTITY_TAG.match(header, position)
         if match is None:
             raise InvalidRevision(
-                "An entity tag is a revision between double quotes.", pointer="/headers/If-Match"
+                "An entity tag is a revision between double quotes.", pointer=f"/headers/{name}"
             )
         tags.append((match[1] or "") + match[2])
         rest = header[match.end() :].lstrip()
         if rest and not rest.startswith(","):
             raise InvalidRevision(
-                "Entity tags are separated by commas.", pointer="/headers/If-Match"
+                "Entity tags are separated by commas.", pointer=f"/headers/{name}"
             )
         position = len(header) - len(rest.lstrip(", \t"))
     if not tags:
-        raise InvalidRevision("The header names no entity tag.", pointer="/headers/If-Match")
+        raise InvalidRevision("The header names no entity tag.", pointer=f"/headers/{name}")
     return tags
 
 
@@ -116,7 +119,7 @@ def read_write(
                 "If-None-Match creates, a revision replaces: send one of them.",
                 pointer="/headers/If-None-Match",
             )
-        none_match = [tag.removeprefix("W/") for tag in parse_tags(if_none_match)]
+        none_match = [tag.removeprefix("W/") for tag in parse_tags(if_none_match, "If-None-Match")]
     deadline = check_deadline(body)
     return Write(
         value=body["value"],

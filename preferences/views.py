@@ -67,7 +67,7 @@ class PreferenceView(TenantAPIView):
     def get(self, request: Request, tenant: str, address: str) -> HttpResponse:
         caller = self.read_reason(self.read_parameters(), self.scope.subject)
         header = request.META.get("HTTP_IF_NONE_MATCH")
-        tags = () if header is None else parse_tags(header)
+        tags = () if header is None else parse_tags(header, "If-None-Match")
         record = get_preference(caller=caller, scope=self.scope, key=self.key)
         if caller.reason is not None:
             record_disclosure(caller, self.scope, self.key, record.purpose)

@@ -355,3 +355,13 @@ def test_a_delete_overlooks_no_revision_in_its_body(world):
     assert world.alice.read("me", "k").status == 200
     # Clients that always send an object say nothing with an empty one.
     assert world.alice.request("DELETE", "preferences/me/k", {}).status == 204
+
+
+@pytest.mark.parametrize("header", ["If-Match", "If-None-Match"])
+def test_malformed_tags_name_their_header(world, header):
+    answers = [world.alice.write("me", "k", 1, headers={header: "unquoted"})]
+    if header == "If-None-Match":
+        answers.append(world.alice.read("me", "k", headers={header: "unquoted"}))
+    for answer in answers:
+        assert answer.outcome == (400, "invalid_revision")
+        assert [one["pointer"] for one in answer.json["errors"]] == [f"/headers/{header}"]

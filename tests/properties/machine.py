@@ -354,13 +354,27 @@ class Machine(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         self.move_to(self.clock.now + timedelta(seconds=seconds))
 
-    @rule(is_before=st.booleans())
-    def wait_for_a_deadline(self, is_before: bool) -> None:
-        """To the very moment of the next deadline, or to the microsecond before it."""
+    @rule(is_before=st.booleans(), is_write=st.booleans())
+    def wait_for_a_deadline(self, is_before: bool, is_write: bool) -> None:
+        """
+        To the very moment of the next deadline, or to the microsecond before it.
+
+        There, every record is read or replaced at its address: no other rule is sure to come by
+        before time goes on.
+        """
         ahead = [one for side in self.sides for one in deadlines_of(side.model)]
         ahead = [one for one in ahead if one > self.clock.now]
-        if ahead:
-            self.move_to(min(ahead) - timedelta(microseconds=1 if is_before else 0))
+        if not ahead:
+            return
+        self.move_to(min(ahead) - timedelta(microseconds=1 if is_before else 0))
+        for number, side in enumerate(self.sides):
+            for scope, key in list(side.model.rows):
+                who = WHO.get(person_of(scope) or "operator", WHO["operator"])
+                if is_write:
+                    write = {"value": "dark", "mode": "replace", "revision": "newest"}
+                    self.put(number, (who, scope), key, {**write, "in_header": False}, {}, {})
+                else:
+                    self.get(number, (who, scope), key, "GET", False, None)
 
     def move_to(self, moment: datetime) -> None:
         self.clock.set(moment)
