@@ -79,6 +79,9 @@ TABLE = [
     Row("GET", "subjects/{subject}/data", "subjects/alice/data",
         (200, 403, 403, 403, 400, 403, 400)),
     Row("GET", "audit", "audit", (403, 403, 403, 403, 403, 200, 200)),
+    Row("GET", "audit/checkpoint", "audit/checkpoint", (403, 403, 403, 403, 403, 200, 200)),
+    Row("GET", "audit/export", "audit/export", (403, 403, 403, 403, 403, 200, 200)),
+    Row("GET", "changes", "changes", (403, 403, 403, 403, 403, 200, 200)),
 ]  # fmt: skip
 
 

@@ -31,7 +31,7 @@ class Answer:
     def __init__(self, response: Any, method: str, path: str) -> None:
         self.status: int = response.status_code
         self.headers = response.headers
-        self.content: bytes = response.content
+        self.content: bytes = response.getvalue()
         self._check(method, path)
 
     def __repr__(self) -> str:
