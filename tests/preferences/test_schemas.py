@@ -177,27 +177,27 @@ HOSTILE = {
 
 @pytest.mark.parametrize("schema", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_schemas_are_refused_at_once(schema: Any) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ValidationError) as refused:
         compile_schema(json.dumps(schema))
     assert refused.value.errors[0].pointer.startswith("/schema")
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_many_large_subschemas_are_judged_at_once() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     properties = {f"p{i}": {"items": {"$ref": "#"}} for i in range(1500)}
     assert fits({"type": "object", "properties": properties}, {})
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_the_largest_schema_allowed_is_quick_on_the_largest_value() -> None:
     some = (MAX_EVALUATIONS - 2) // 4
     schema = {"items": {"allOf": [{"anyOf": [{"const": 0}, {"type": "integer"}]}] * some}}
     value = [1] * 32_000
-    started = time.perf_counter()
+    started = time.process_time()
     assert fits(schema, value)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(
@@ -211,10 +211,10 @@ def test_the_largest_schema_allowed_is_quick_on_the_largest_value() -> None:
     ],
 )  # fmt: skip
 def test_telling_what_is_wrong_is_bounded(schema: Any, value: Any) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     [error] = compile_schema(json.dumps(schema, separators=(",", ":"))).errors(value)
     assert error.pointer == "/value"
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(
@@ -243,15 +243,15 @@ def test_ordinary_patterns_are_taken(pattern: str) -> None:
 
 
 def test_the_dearest_pattern_allowed_is_quick_on_the_largest_string() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert not fits({"pattern": "1[01]{1700}[23]"}, "0110100110010110" * 4000)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_patterns_are_linear() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert not fits({"pattern": "^(a|a)*(a*)*b$"}, "a" * 60_000)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_recursive_schemas_that_descend_are_fine_on_a_small_stack() -> None:
@@ -313,7 +313,7 @@ def test_any_schema_is_refused_or_quick(schema: Any) -> None:
         compiled = compile_schema(json.dumps(schema))
     except ValidationError:
         return
-    started = time.perf_counter()
+    started = time.process_time()
     for value in (nested(64, 1), [[[["x"]]]], {"c": {"d": ["x"]}}):
         compiled.errors(value)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
