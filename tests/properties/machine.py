@@ -354,12 +354,12 @@ class Machine(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         self.move_to(self.clock.now + timedelta(seconds=seconds))
 
-    @rule(is_before=st.booleans(), is_write=st.booleans())
-    def wait_for_a_deadline(self, is_before: bool, is_write: bool) -> None:
+    @rule(is_before=st.booleans())
+    def wait_for_a_deadline(self, is_before: bool) -> None:
         """
         To the very moment of the next deadline, or to the microsecond before it.
 
-        There, every record is read or replaced at its address: no other rule is sure to come by
+        There, every record is read, then replaced at its address: no other rule is sure to come by
         before time goes on.
         """
         ahead = [one for side in self.sides for one in deadlines_of(side.model)]
@@ -370,11 +370,9 @@ class Machine(RuleBasedStateMachine):
         for number, side in enumerate(self.sides):
             for scope, key in list(side.model.rows):
                 who = WHO.get(person_of(scope) or "operator", WHO["operator"])
-                if is_write:
-                    write = {"value": "dark", "mode": "replace", "revision": "newest"}
-                    self.put(number, (who, scope), key, {**write, "in_header": False}, {}, {})
-                else:
-                    self.get(number, (who, scope), key, "GET", False, None)
+                write = {"value": "dark", "mode": "replace", "revision": "newest"}
+                self.get(number, (who, scope), key, "GET", False, None)
+                self.put(number, (who, scope), key, {**write, "in_header": False}, {}, {})
 
     def move_to(self, moment: datetime) -> None:
         self.clock.set(moment)
