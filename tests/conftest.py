@@ -29,6 +29,9 @@ from psycopg.conninfo import conninfo_to_dict
 
 from config.embedded import SUPERUSER
 
+# Before anything imports it: what it asserts explains itself like a test's own lines.
+pytest.register_assert_rewrite("tests.trails")
+
 ROOT = Path(__file__).resolve().parent.parent
 
 #: Seconds that a service may take to start; a machine may be busy.

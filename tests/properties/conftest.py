@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.properties.machine", "tests.properties.sides", "tests.trails")
+pytest.register_assert_rewrite("tests.properties.machine", "tests.properties.sides")
