@@ -29,6 +29,7 @@ from tests.properties.stage import (
     SYSTEM,
     UNDECLARED,
     WHO,
+    beginnings,
     concerned,
     deadlines,
     deciders,
@@ -51,6 +52,9 @@ from tests.trails import prove
 
 type Place = tuple[Who, str]
 
+#: A write that is right if the record is still there.
+REPLACE = {"value": "dark", "mode": "replace", "revision": "newest", "in_header": False}
+
 
 class Machine(RuleBasedStateMachine):
     """The rules; `clock` and, for real HTTP, `wire` are given by whoever runs it."""
@@ -65,12 +69,16 @@ class Machine(RuleBasedStateMachine):
         #: Every revision and entry that either tenant ever had.
         self.seen: set[str] = set()
 
-    @initialize(given=st.sets(purposes))
-    def begin(self, given: set[str]) -> None:
-        """Start where something is allowed, most of the time."""
-        for purpose in sorted(given):
-            body = {"decision": "given", "version": 1}
+    @initialize(given=beginnings, until=deadlines)
+    def begin(self, given: dict[str, int | None], until: dict[str, Any]) -> None:
+        """Start where something is allowed and stored: from nothing, chance takes long to get there."""
+        for purpose, seconds in given.items():
+            body = self.timed({"decision": "given", "version": 1, "expires_at": seconds})
             self.decide_as(self.sides[0], WHO["alice"], "me", purpose, body)
+        write = {**REPLACE, "mode": "upsert"}
+        for key in ("tone", "banner", "limited", "note"):
+            self.put(0, (WHO["alice"], "me"), key, write, {}, until)
+        self.put(1, (WHO["alice"], "me"), "limited", write, {}, {})
 
     def check(self, side: Side, *about: str | None, is_ordered: bool = True) -> None:
         """The trails, then what the persons of this step are shown."""
@@ -112,7 +120,6 @@ class Machine(RuleBasedStateMachine):
 
     # Preferences -------------------------------------------------------------------------------
 
-    @rule(number=sides, place=places, key=keys, write=writes, more=extras, until=deadlines)
     def put(
         self, number: int, place: Place, key: str, write: dict[str, Any], more: dict[str, Any],
         until: dict[str, Any],
@@ -143,6 +150,10 @@ class Machine(RuleBasedStateMachine):
         model = side.model
         compare(answer, model.answer(who, lambda: model.put(who, scope, key, asked, fresh)))
         self.check(side, person_of(address[0]))
+
+    # Rules are drawn evenly, and what builds a state up has to come by more often.
+    _put = rule(number=sides, place=places, key=keys, write=writes, more=extras, until=deadlines)
+    put_one, put_another, put_a_third = _put(put), _put(put), _put(put)
 
     @rule(number=sides, place=places, key=keys, method=weighted(GET=3, HEAD=1), is_known=st.booleans(), why=reasons)  # fmt: skip
     def get(
@@ -341,38 +352,38 @@ class Machine(RuleBasedStateMachine):
         side.model.rules["user"]["tone"] = Rule(other)
         side.check_actions("definition.changed")
 
-    @rule()
-    def purge(self) -> None:
+    @rule(number=sides)
+    def purge(self, number: int) -> None:
         """Housekeeping takes what is past its deadline, and nothing else."""
-        for side in self.sides:
-            purge_expired(tenant_id=side.tenant.pk, actor=actors.SYSTEM)
-            side.model.answer(SYSTEM, lambda side=side: side.model.purge(SYSTEM))
-            side.check_events(is_ordered=False)
-            side.check_person(WHO["alice"])
+        side = self.sides[number]
+        purge_expired(tenant_id=side.tenant.pk, actor=actors.SYSTEM)
+        side.model.answer(SYSTEM, lambda: side.model.purge(SYSTEM))
+        self.check(side, "alice", is_ordered=False)
 
     @rule(seconds=st.sampled_from([0.000001, 1, 30, 60, 3600]))
     def wait(self, seconds: float) -> None:
         self.move_to(self.clock.now + timedelta(seconds=seconds))
 
-    @rule(is_before=st.booleans())
-    def wait_for_a_deadline(self, is_before: bool) -> None:
+    @rule(is_written=st.booleans())
+    def wait_for_a_deadline(self, is_written: bool) -> None:
         """
-        To the very moment of the next deadline, or to the microsecond before it.
+        To the microsecond before the next deadline, then to the very moment.
 
-        There, every record is read, then replaced at its address: no other rule is sure to come by
-        before time goes on.
+        At both, every record is asked for at its address, and at the moment perhaps replaced: no
+        other rule is sure to come by before time goes on.
         """
         ahead = [one for side in self.sides for one in deadlines_of(side.model)]
         ahead = [one for one in ahead if one > self.clock.now]
         if not ahead:
             return
-        self.move_to(min(ahead) - timedelta(microseconds=1 if is_before else 0))
-        for number, side in enumerate(self.sides):
-            for scope, key in list(side.model.rows):
-                who = WHO.get(person_of(scope) or "operator", WHO["operator"])
-                write = {"value": "dark", "mode": "replace", "revision": "newest"}
-                self.get(number, (who, scope), key, "GET", False, None)
-                self.put(number, (who, scope), key, {**write, "in_header": False}, {}, {})
+        for moment in (min(ahead) - timedelta(microseconds=1), min(ahead)):
+            self.move_to(moment)
+            for number, side in enumerate(self.sides):
+                for scope, key in list(side.model.rows):
+                    place = WHO.get(person_of(scope) or "operator", WHO["operator"]), scope
+                    self.get(number, place, key, "GET", False, "asked by mail")
+                    if is_written and moment == min(ahead):
+                        self.put(number, place, key, REPLACE, {}, {})
 
     def move_to(self, moment: datetime) -> None:
         self.clock.set(moment)

@@ -100,6 +100,10 @@ deadlines = st.one_of(
     st.sampled_from([1, 60, 120, 121, None]).map(lambda ttl: {"ttl_seconds": ttl}),
     delays.map(lambda seconds: {"expires_at": seconds}),
 )
+#: What Alice has consented to at first, and for how long.
+beginnings = st.fixed_dictionaries(
+    {}, optional={purpose: st.sampled_from([None, 60, 3600]) for purpose in ON_CONSENT}
+)
 whose = weighted(newest=4, older=2, foreign=1, unknown=1)
 writes = st.fixed_dictionaries(
     {
