@@ -23,7 +23,7 @@ from audit.sealing import GENESIS, seal
 from audit.signing import trusted_keys
 from audit.stores import Store
 from audit.verification import verify
-from tenants.exceptions import ValidationError
+from tenants.exceptions import NotFound
 from tenants.units import database, store, unit_of_work
 
 #: How old a checkpoint gets before housekeeping writes the next.
@@ -118,7 +118,7 @@ def export_trail(tenant_id: int, name: str, *, after: int, actor: Actor) -> Iter
         after: place of the link after which it starts.
 
     Raises:
-        ValidationError: no link of that place is there.
+        NotFound: no link of that place is there.
         SigningKeyMissing, ProofRefused: see `audit.signing.sign`.
     """
     checkpoint = get_checkpoint(tenant_id, name, actor=actor)
@@ -143,10 +143,7 @@ def _find_start(tenant_id: int, after: int) -> tuple[int, str]:
         .first()
     )
     if link is None:
-        raise ValidationError(
-            f"There is no link {after} in the chain, which starts after {start[0]}.",
-            pointer="/query/after",
-        )
+        raise NotFound(f"There is no link {after} in the chain, which starts after {start[0]}.")
     return link.sequence, link.hash
 
 

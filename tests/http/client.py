@@ -31,7 +31,10 @@ class Answer:
     def __init__(self, response: Any, method: str, path: str) -> None:
         self.status: int = response.status_code
         self.headers = response.headers
-        self.content: bytes = response.getvalue()
+        # A document that is streamed has none of its own in-process.
+        self.content: bytes = (
+            response.getvalue() if getattr(response, "streaming", False) else response.content
+        )
         self._check(method, path)
 
     def __repr__(self) -> str:

@@ -311,7 +311,8 @@ def test_an_export_goes_on_after_a_link(tenant: Tenant, get: Get, tmp_path: Path
     assert document["start"]["sequence"] == 3
     assert document["events"][0]["sequence"] == 4
     assert verify(file).endswith("nothing found.")
-    for wrong in ("999", "-1", "x", "1.5", "", "٣", "9" * 30):
+    assert get("audit/export?after=999").json()["code"] == "not_found"
+    for wrong in ("-1", "x", "1.5", "", "٣", "9" * 30):
         answered = get(f"audit/export?after={wrong}")
         assert (answered.status_code, answered.json()["code"]) == (400, "validation_error")
         assert answered.json()["errors"][0]["pointer"] == "/query/after"
