@@ -341,16 +341,28 @@ class Machine(RuleBasedStateMachine):
         side.check_actions("notice.created", *(["purpose.changed"] if is_material else []))
         side.check_person(WHO["alice"])
 
-    @rule(number=sides)
-    def repurpose(self, number: int) -> None:
-        """From now on `tone` serves the other purpose; what is stored keeps its own."""
+    @rule(number=sides, is_decided=st.booleans())
+    def repurpose(self, number: int, is_decided: bool) -> None:
+        """
+        From now on `tone` serves the other purpose; what is stored keeps its own.
+
+        Perhaps Alice goes along: she takes back the one and consents to the other.
+        """
         side = self.sides[number]
-        (other,) = set(ON_CONSENT) - {side.model.rules["user"]["tone"].purpose}
+        old = side.model.rules["user"]["tone"].purpose
+        (other,) = set(ON_CONSENT) - {old}
+        if is_decided:
+            given = {"decision": "given", "version": max(side.model.notices[other])}
+            self.decide_as(side, WHO["alice"], "me", str(old), {"decision": "withdrawn"})
+            self.decide_as(side, WHO["alice"], "me", other, given)
         definitions = copy.deepcopy(CATALOG["definitions"])
         next(one for one in definitions if one["key"] == "tone")["purpose"] = other
         change_catalog(side.tenant, definitions=definitions, undeclared=UNDECLARED)
         side.model.rules["user"]["tone"] = Rule(other)
         side.check_actions("definition.changed")
+        # Both purposes are asked for what is stored now: by whoever serves or consented to one.
+        for name, scope in (("alice", "me"), ("agent", "user::alice"), ("bound", "me")):
+            self.put(number, (WHO[name], scope), "tone", REPLACE, {}, {})
 
     @rule(number=sides)
     def purge(self, number: int) -> None:

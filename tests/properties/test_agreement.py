@@ -37,7 +37,7 @@ def run(machine: type[Machine], examples: int, steps: int) -> None:
         number = int(os.environ.get("PROPERTIES_SEED") or random.SystemRandom().randrange(2**32))
         sys.stderr.write(f"PROPERTIES_SEED={number}\n")  # pytest shows it where the test fails
         chosen = settings(
-            max_examples=10 * examples, stateful_step_count=2 * steps, database=None, **COMMON
+            max_examples=20 * examples, stateful_step_count=2 * steps, database=None, **COMMON
         )
         machine = seed(number)(machine)
     else:
@@ -53,7 +53,7 @@ def test_in_process(clock):
         pass
 
     InProcess.clock = clock
-    run(InProcess, examples=16, steps=120)
+    run(InProcess, examples=12, steps=60)
 
 
 def test_over_http(clock, server):
@@ -63,4 +63,4 @@ def test_over_http(clock, server):
     OverHTTP.clock = clock
     with httpx.Client(base_url=server, timeout=30) as wire:
         OverHTTP.wire = wire
-        run(OverHTTP, examples=3, steps=100)
+        run(OverHTTP, examples=3, steps=50)
