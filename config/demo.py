@@ -496,7 +496,7 @@ class Story:
         self.require("brief" not in text and "detailed" not in text, "no value in the trail")
         finished = self.verify()
         self.require(finished.returncode == 0, "exit code 0", finished)
-        self.narrator.answer(f"exit 0: {finished.stderr.strip()}")
+        self.narrator.answer(f"exit 0: {finished.stderr.splitlines()[-1]}")
         self.narrator.why("Every hash computed again, every live row compared with its last event.")
 
     def find_tampering(self) -> None:

@@ -45,6 +45,9 @@ def write_checkpoint(tenant_id: int, name: str, *, kept: Store) -> Checkpoint | 
     """
     Seal, compare the chain with every checkpoint before, and add the next one to the store.
 
+    A new key signs even where nothing happened since: from its first line on, the former one can add
+    nothing to the log.
+
     Returns:
         The new checkpoint, or None where there is nothing new to sign.
 
@@ -66,12 +69,17 @@ def write_checkpoint(tenant_id: int, name: str, *, kept: Store) -> Checkpoint | 
             raise ProofRefused(found.sentence)
         before = log[-1] if log else None
         newest = sign_checkpoint(tenant_id, name, using=database(), previous=before)
-        if newest is None or (
-            before and (before.sequence, before.count) == (newest.sequence, newest.count)
-        ):
+        if newest is None or (before and _same_statement(before, newest)):
             return None
         kept.append(tenant_id, newest.jws)
     return newest
+
+
+def _same_statement(before: Checkpoint, newest: Checkpoint) -> bool:
+    """Tell whether the same key signed the same chain."""
+    return (before.sequence, before.count, before.key) == (
+        newest.sequence, newest.count, newest.key,
+    )  # fmt: skip
 
 
 def write_due_checkpoints(

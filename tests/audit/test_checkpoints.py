@@ -266,6 +266,27 @@ def test_a_former_key_is_believed_and_cannot_go_on(
         compare(world, kept)
 
 
+def test_a_new_key_takes_over_a_log_whose_chain_stands_still(
+    world: World, kept: FolderStore, settings: Any
+) -> None:
+    first = write(world, kept)
+    settings.CONSENTFUL_SIGNING_KEY_FALLBACKS = settings.CONSENTFUL_SIGNING_KEY
+    settings.CONSENTFUL_SIGNING_KEY = new_key()
+    second = write(world, kept)
+    assert (second.sequence, second.previous) == (first.sequence, first.digest)
+    assert second.key != first.key
+    assert write(world, kept) is None
+    # The former key, stolen, has come too late.
+    fallback, present = settings.CONSENTFUL_SIGNING_KEY_FALLBACKS, settings.CONSENTFUL_SIGNING_KEY
+    settings.CONSENTFUL_SIGNING_KEY, settings.CONSENTFUL_SIGNING_KEY_FALLBACKS = fallback, present
+    with unit_of_work(tenant_id=world.id, actor=ACTOR):
+        late = sign_checkpoint(world.id, "x", using="default", previous=second)
+    assert late is not None
+    kept.append(world.id, late.jws)
+    with pytest.raises(ProofRefused, match="had replaced"):
+        compare(world, kept)
+
+
 def test_keys_are_read_in_every_form_that_is_documented(key: str, settings: Any) -> None:
     (name,) = trusted_keys()
     public = trusted_keys()[name]
