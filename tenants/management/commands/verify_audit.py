@@ -91,6 +91,8 @@ class Command(ServiceCommand):
             self.stdout.write(f"{finding.code}\t{path.name}\t{finding.sentence}")
         if findings:
             raise CommandError(f"{tally.events} events: {len(findings)} findings.")
+        if tally.extent:
+            self.tell(f"{tally.extent} Compared with {tally.checkpoints} earlier checkpoints.")
         self.tell(f"{tally.events} events: nothing found.")
 
     def _verify_trails(self, trails: Mapping[int, str], keys: Keys, lines: Lines) -> None:
