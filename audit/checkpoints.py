@@ -7,20 +7,25 @@ kept belongs in `audit.stores`.
 """
 
 import hashlib
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from django.db import connections
+from django.db.models import Max
 
 from audit.chains import last_cut
 from audit.exceptions import ProofRefused
 from audit.findings import Finding, finding
-from audit.models import Cut, Seal
+from audit.models import Cut, Event, Seal
 from audit.signing import Keys, read_signed, sign
 
 KIND = "consentful-checkpoint"
+#: What stands for a prefix that retention takes. Checkpoints are handed to many: one of them must
+#: not be enough to take the past away.
+CUT_KIND = "consentful-cut"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +41,8 @@ class Checkpoint:
         previous: SHA-256 of the signed text of the checkpoint before, None for the first of a log.
         key: thumbprint of the key that signed.
         jws: the signed text.
+        covered: of a cut: the last event that may be the first one of a record which was there
+            before. Later records begin with their creation.
     """
 
     tenant: str
@@ -47,6 +54,7 @@ class Checkpoint:
     previous: str | None
     key: str
     jws: str
+    covered: int = 0
 
     @property
     def digest(self) -> str:
@@ -55,48 +63,64 @@ class Checkpoint:
 
 
 def sign_checkpoint(
-    tenant_id: int, tenant: str, *, using: str, previous: Checkpoint | None = None, upto: int = 0
+    tenant_id: int, tenant: str, *, using: str, previous: Checkpoint | None = None
 ) -> Checkpoint | None:
     """
     Return a signed checkpoint of a chain as it stands, or None while it has no link.
 
     The tenant must have been announced to the transaction.
 
-    Args:
-        upto: place of the link to sign for; 0 stands for the last one.
-
     Raises:
         SigningKeyMissing, ProofRefused: see `audit.signing.sign`.
     """
     cut = last_cut(tenant_id, using)
-    links = Seal.objects.using(using).filter(tenant_id=tenant_id)
-    if upto:
-        links = links.filter(sequence=upto)
-    link = links.order_by("-sequence").first()
-    if link is None and (cut is None or upto):
+    link = Seal.objects.using(using).filter(tenant_id=tenant_id).order_by("-sequence").first()
+    end = link or cut
+    if end is None:
         return None
-    sequence, link_hash = (link.sequence, link.hash) if link else (cut.sequence, cut.hash)  # type: ignore[union-attr]  # one of them is there
+    return _sign(KIND, tenant_id, tenant, end, cut, previous=previous and previous.digest)
+
+
+def sign_cut(tenant_id: int, tenant: str, upto: int, *, using: str) -> Checkpoint:
+    """
+    Return what is signed about the link at `upto`, so that it may go with all those before it.
+
+    The tenant must have been announced to the transaction, and every live record have an event
+    after that link.
+
+    Raises:
+        SigningKeyMissing, ProofRefused: see `audit.signing.sign`.
+    """
+    link = Seal.objects.using(using).get(tenant_id=tenant_id, sequence=upto)
+    last = Event.objects.using(using).filter(tenant_id=tenant_id).aggregate(Max("pk"))["pk__max"]
+    return _sign(CUT_KIND, tenant_id, tenant, link, last_cut(tenant_id, using), covered=last)
+
+
+def _sign(
+    kind: str, tenant_id: int, tenant: str, end: Seal | Cut, cut: Cut | None, **more: Any
+) -> Checkpoint:
     payload = {
         "tenant": tenant,
         "tenant_id": tenant_id,
-        "sequence": sequence,
-        "hash": link_hash,
-        "count": sequence - (cut.sequence if cut else 0),
+        "sequence": end.sequence,
+        "hash": end.hash,
+        "count": end.sequence - (cut.sequence if cut else 0),
         "time": datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
-        "previous": previous and previous.digest,
+        "previous": None,
+        **more,
     }
-    signer, jws = sign(payload, kind=KIND)
+    signer, jws = sign(payload, kind=kind)
     return _checkpoint(payload, signer, jws)
 
 
-def read_checkpoint(jws: str, keys: Keys) -> Checkpoint:
+def read_checkpoint(jws: str, keys: Keys, *, kind: str = KIND) -> Checkpoint:
     """
     Return a checkpoint whose signature fits.
 
     Raises:
         ProofRefused: see `audit.signing.read_signed`.
     """
-    payload, signer = read_signed(jws, kind=KIND, keys=keys)
+    payload, signer = read_signed(jws, kind=kind, keys=keys)
     return _checkpoint(payload, signer, jws)
 
 
@@ -155,7 +179,13 @@ def check_checkpoints(
         )
         last = cursor.fetchone()[0]
     for one in log:
-        if one.sequence > last:
+        if one.tenant_id != tenant_id:
+            yield finding(
+                "checkpoint_forged", tenant_id,
+                f"A checkpoint of {one.time} is about another tenant: the log of that one was put"
+                " in the place of this one's.",
+            )  # fmt: skip
+        elif one.sequence > last:
             yield finding(
                 "chain_rolled_back", tenant_id,
                 f"The chain ends with link {last}; a checkpoint of {one.time} signed link"
@@ -173,7 +203,7 @@ def check_cut(tenant_id: int, keys: Keys, *, using: str) -> Iterator[Finding]:
     """Check that each prefix that is gone was cut under a signed checkpoint of its last link."""
     for cut in Cut.objects.using(using).filter(tenant_id=tenant_id).order_by("sequence"):
         try:
-            signed = read_checkpoint(cut.checkpoint, keys)
+            signed = read_checkpoint(cut.checkpoint, keys, kind=CUT_KIND)
         except ProofRefused as fault:
             yield finding(
                 "cut_forged", tenant_id,
@@ -185,6 +215,17 @@ def check_cut(tenant_id: int, keys: Keys, *, using: str) -> Iterator[Finding]:
                 "cut_forged", tenant_id,
                 f"The cut after link {cut.sequence} is not the one that its checkpoint signed.",
             )  # fmt: skip
+
+
+def covered_events(tenant_id: int, keys: Keys, *, using: str) -> int:
+    """Return the last event that may be the first one of a record which was there before; 0 if uncut."""
+    cut = last_cut(tenant_id, using)
+    if cut is None:
+        return 0
+    try:
+        return read_checkpoint(cut.checkpoint, keys, kind=CUT_KIND).covered
+    except ProofRefused:
+        return sys.maxsize  # `check_cut` names it
 
 
 def _checkpoint(payload: dict[str, Any], signer: str, jws: str) -> Checkpoint:

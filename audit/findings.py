@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 from audit.models import Event
 
+#: How the action ends that repeats a live row, before what led to it is cut.
+SNAPSHOT = ".snapshot"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
@@ -37,6 +40,8 @@ class Tally:
     Attributes:
         waiting: events that a running transaction keeps from being sealed; no finding.
         transaction: the transaction they wait for.
+        checkpoints: what was signed earlier, and compared with.
+        extent: says which part of a chain an exported document holds.
         advance: called with the number of events and rows after each batch.
     """
 
@@ -44,6 +49,8 @@ class Tally:
     rows: int = 0
     waiting: int = 0
     transaction: int | None = None
+    checkpoints: int = 0
+    extent: str = ""
     advance: Callable[[int], None] = lambda count: None
 
 

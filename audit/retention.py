@@ -7,6 +7,7 @@ was when it is called again.
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 from django.db import connections, transaction
 
@@ -16,6 +17,8 @@ from audit.guards import captured_models
 
 #: Links deleted in one transaction.
 BATCH = 5000
+
+_LOCK = "hashtextextended('consentful-retention:' || %s::text, 0)"
 
 
 def find_prefix(tenant_id: int, *, keep: timedelta, using: str) -> int:
@@ -49,9 +52,22 @@ def write_snapshots(tenant_id: int, upto: int, *, actor: Actor, using: str) -> i
     return written
 
 
+def stay_uncut(tenant_id: int, *, using: str) -> None:
+    """Keep retention from taking anything of a trail until the transaction ends: it is being read."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(f"SELECT pg_advisory_xact_lock_shared({_LOCK})", [tenant_id])
+
+
+def _wait_for_readers(cursor: Any, tenant_id: int) -> None:
+    """A verification may take minutes, and would find gone what it has not read yet."""
+    cursor.execute("SELECT set_config('lock_timeout', '0', true)")
+    cursor.execute(f"SELECT pg_advisory_xact_lock({_LOCK})", [tenant_id])
+
+
 def cut(checkpoint: Checkpoint, *, actor: Actor, using: str) -> None:
     """Decide that everything up to the checkpoint's link goes. Nothing is deleted yet."""
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
+        _wait_for_readers(cursor, checkpoint.tenant_id)
         cursor.execute(
             "SELECT consentful_cut(%s, %s, %s, %s, %s)",
             [
@@ -71,6 +87,7 @@ def drop_cut(
     total = 0
     while True:
         with transaction.atomic(using=using), connections[using].cursor() as cursor:
+            _wait_for_readers(cursor, tenant_id)
             cursor.execute("SELECT consentful_drop_cut(%s, %s)", [tenant_id, BATCH])
             dropped = int(cursor.fetchone()[0])
         total += dropped

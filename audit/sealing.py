@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.db import connections
 
@@ -44,7 +45,7 @@ def content(event: Event) -> str:
             None if event.subject_id is None else str(event.subject_id),
             event.actor_id,
             event.purpose,
-            ",".join(event.changed),
+            _joined(event.changed),
             event.revision_before,
             event.revision_after,
             event.row_digest,
@@ -82,6 +83,13 @@ def actor_digest(event: Event) -> str:
 
 def _readable_digest(event: Event, salt: str | None, columns: Sequence[str | None]) -> str:
     return _sha256(f"{salt};{array_text([str(event.tenant_id), str(event.pk), *columns])}")
+
+
+def _joined(names: Sequence[Any]) -> str:
+    """Return names as the database joins them, but never the same text for what is no list of names."""
+    if all(isinstance(name, str) and name and "," not in name for name in names):
+        return ",".join(names)
+    return array_text([str(names)])
 
 
 def seal(tenant_id: int, using: str) -> int:

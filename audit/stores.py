@@ -7,6 +7,7 @@ A store only keeps lines; what they prove belongs in `audit.checkpoints`.
 import base64
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,10 +15,12 @@ from pathlib import Path
 from typing import Protocol
 
 from audit.conf import checkpoints
-from audit.exceptions import ProofError
+from audit.exceptions import ProofError, ProofRefused
 
 #: Seconds that a command may take.
 PATIENCE = 60
+
+_FILE = re.compile(r"tenant-(\d+)\.jws")
 
 
 class Store(Protocol):
@@ -26,6 +29,14 @@ class Store(Protocol):
     def read(self, tenant_id: int) -> list[str]:
         """
         Return the lines of one log, oldest first.
+
+        Raises:
+            StoreFailed: the store cannot be read.
+        """
+
+    def list_logs(self) -> list[int]:
+        """
+        Return the tenants that have a log: one whose rows are all gone is known here alone.
 
         Raises:
             StoreFailed: the store cannot be read.
@@ -60,6 +71,10 @@ class FolderStore:
         # What follows the last line end is a line whose writing was cut short.
         return text[: text.rfind("\n") + 1].splitlines()
 
+    def list_logs(self) -> list[int]:
+        found = (_FILE.fullmatch(path.name) for path in self.folder.glob("tenant-*.jws"))
+        return sorted(int(match[1]) for match in found if match)
+
     def append(self, tenant_id: int, line: str) -> None:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -79,22 +94,29 @@ class FolderStore:
 @dataclass(frozen=True, slots=True)
 class CommandStore:
     """
-    A command of the host's, called as ``COMMAND… read TENANT`` and ``COMMAND… append TENANT``.
+    A command of the host's, called as ``COMMAND… read TENANT``, ``COMMAND… append TENANT`` and
+    ``COMMAND… list``.
 
     `read` prints the log; `append` takes the new line on standard input and ends with 0 once it is
-    kept. TENANT is a number; 0 is the installation.
+    kept; `list` prints the tenants that have a log. TENANT is a number; 0 is the installation.
     """
 
     command: Sequence[str]
 
     def read(self, tenant_id: int) -> list[str]:
-        return self._run("read", tenant_id, "").splitlines()
+        return self._run("", "read", str(tenant_id)).splitlines()
+
+    def list_logs(self) -> list[int]:
+        printed = self._run("", "list").split()
+        if not all(text.isascii() and text.isdigit() for text in printed):
+            raise StoreFailed("The command that keeps checkpoints did not print a list of numbers.")
+        return [int(text) for text in printed]
 
     def append(self, tenant_id: int, line: str) -> None:
-        self._run("append", tenant_id, f"{line}\n")
+        self._run(f"{line}\n", "append", str(tenant_id))
 
-    def _run(self, verb: str, tenant_id: int, text: str) -> str:
-        command = [*self.command, verb, str(tenant_id)]
+    def _run(self, text: str, *arguments: str) -> str:
+        command = [*self.command, *arguments]
         try:
             ran = subprocess.run(  # noqa: S603  the operator's own command, without a shell
                 command, input=text, capture_output=True, text=True, timeout=PATIENCE, check=True
@@ -115,23 +137,31 @@ class LineStore:
     def read(self, tenant_id: int) -> list[str]:
         return lines_about(tenant_id, self.lines)
 
+    def list_logs(self) -> list[int]:
+        return sorted({_tenant_of(line) for line in self.lines})
+
     def append(self, tenant_id: int, line: str) -> None:
         self.write(line)
 
 
 def lines_about(tenant_id: int, lines: Iterable[str]) -> list[str]:
-    """Return the lines that claim to be about a tenant, in their order."""
+    """
+    Return the lines that claim to be about a tenant, in their order.
+
+    Raises:
+        ProofRefused: a line claims nothing: passed over, it could have been the one that tells.
+    """
     return [line for line in lines if _tenant_of(line) == tenant_id]
 
 
-def _tenant_of(line: str) -> int | None:
+def _tenant_of(line: str) -> int:
     """Return the tenant that a signed line claims to be about; its signature is not checked."""
     try:
         payload = line.split(".")[1]
         claimed = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
         return int(claimed["tenant_id"])
-    except (ValueError, LookupError, TypeError):
-        return None
+    except (ValueError, LookupError, TypeError) as fault:
+        raise ProofRefused("A line among the checkpoints is none.") from fault
 
 
 def configured_store() -> Store | None:

@@ -10,9 +10,10 @@ service goes on writing meanwhile, and two statements would see two states.
 from collections.abc import Callable, Iterable, Sequence
 
 from audit.chains import check_chain, check_copies, check_unsealed, last_cut
-from audit.checkpoints import Checkpoint, check_checkpoints, check_cut
+from audit.checkpoints import Checkpoint, check_checkpoints, check_cut, covered_events
 from audit.findings import Finding, Tally
 from audit.guards import captured_models, check_capture
+from audit.retention import stay_uncut
 from audit.rows import check_absent_rows, check_links, check_rows, in_utc
 from audit.signing import Keys, trusted_keys
 
@@ -46,9 +47,11 @@ def verify(
         ProofRefused: a configured key is none.
     """
     tally = tally or Tally()
-    is_cut = last_cut(tenant_id, using) is not None
+    stay_uncut(tenant_id, using=using)
+    tally.checkpoints += len(checkpoints)
     if keys is None:
-        keys = trusted_keys() if is_cut else {}
+        keys = trusted_keys() if last_cut(tenant_id, using) else {}
+    covered = covered_events(tenant_id, keys, using=using)
     findings = [
         *check_cut(tenant_id, keys, using=using),
         *check_checkpoints(tenant_id, checkpoints, using=using),
@@ -58,7 +61,7 @@ def verify(
     ]
     with in_utc(using):
         for model in captured_models():
-            findings += check_links(model, tenant_id, using, is_cut=is_cut)
+            findings += check_links(model, tenant_id, using, covered=covered)
             findings += check_rows(model, tenant_id, using, tally)
             findings += check_absent_rows(model, tenant_id, using)
     findings += check_capture(using)

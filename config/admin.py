@@ -36,7 +36,19 @@ class AnnouncedPages(PseudonymousLog):
     Pages of what no tenant owns, whose deletion takes roles, grants and tokens along.
 
     Those leave events in the trails of their tenants, which then name who did it.
+
+    For superusers alone: whoever may change a login or the members of a group can become anybody,
+    the owner of a tenant and a superuser among them.
     """
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_superuser)
+
+    has_add_permission = has_module_permission
+    has_change_permission = has_delete_permission = has_view_permission
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         rows, count, lacking, protected = super().get_deleted_objects(objs, request)  # type: ignore[misc]

@@ -19,7 +19,7 @@ from django.urls import reverse
 from tenants.admin_forms import ClosedForm
 from tenants.admin_lists import KeysetChangeList, shown_time
 from tenants.admin_place import OWNERS, actor_of, caller_of, tenant_of
-from tenants.exceptions import PermissionDenied, ServiceError
+from tenants.exceptions import NotFound, PermissionDenied, ServiceError
 from tenants.middleware import mark_private, request_id_of
 from tenants.models import Tenant
 from tenants.problems import as_service_error, log_fault
@@ -367,8 +367,10 @@ class TenantModelAdmin(PseudonymousLog, admin.ModelAdmin):  # type: ignore[type-
         return super().log_change(request, obj, message)
 
     def response_action(self, request: HttpRequest, *args: Any, **more: Any) -> Any:
-        chosen = len(request.POST.getlist(ACTION_CHECKBOX_NAME))
-        if chosen > MOST_SELECTED or request.POST.get("select_across") == "1":
+        chosen = request.POST.getlist(ACTION_CHECKBOX_NAME)
+        if not all(one.isascii() and one.isdigit() and len(one) < 19 for one in chosen):
+            raise NotFound("No such row is listed here.")
+        if len(chosen) > MOST_SELECTED or request.POST.get("select_across") == "1":
             text = f"One request takes at most {MOST_SELECTED} rows, chosen one by one."
             self.message_user(request, f"{text} {self.bulk_text}".strip(), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())

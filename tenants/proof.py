@@ -15,12 +15,12 @@ from django.utils import timezone
 from audit import retention
 from audit.actors import SYSTEM, Actor
 from audit.chains import last_cut
-from audit.checkpoints import Checkpoint, check_checkpoints, read_log, sign_checkpoint
+from audit.checkpoints import Checkpoint, check_checkpoints, read_log, sign_checkpoint, sign_cut
 from audit.exceptions import ProofError, ProofRefused
 from audit.exports import write_export
 from audit.models import Seal
 from audit.sealing import GENESIS, seal
-from audit.signing import trusted_keys
+from audit.signing import present_key, trusted_keys
 from audit.stores import Store
 from audit.verification import verify
 from tenants.exceptions import NotFound
@@ -161,32 +161,39 @@ def trim_trail(
     *,
     keep: timedelta,
     actor: Actor,
+    kept: Store | None = None,
     tell: Callable[[int], object] = lambda total: None,
 ) -> int:
     """
     Cut what is older from a tenant's trail, as the owner of the tables; return how many events.
 
-    The trail is verified first, and a signed checkpoint of the last link that goes is kept with the
+    The trail is verified first, and what is signed about the last link that goes is kept with the
     cut. Every live row whose last event goes gets a new one, ``….snapshot``.
+
+    Args:
+        kept: where the checkpoints are that the trail is compared with.
 
     Raises:
         ProofRefused: the trail does not verify: what is wrong must not be cut away.
-        SigningKeyMissing: there is no key.
+        SigningKeyMissing, StoreFailed: there is no key, or the store does not answer.
     """
+    present_key()  # asked before anything is written
+    log = read_checkpoints(tenant_id, kept)
     connection: Any = store()
     with connection.as_owner() if hasattr(connection, "as_owner") else nullcontext():
         seal(tenant_id, using=database())
         with unit_of_work(tenant_id=tenant_id, actor=actor):
-            findings = verify(tenant_id, using=database())
+            findings = verify(tenant_id, using=database(), checkpoints=log)
             cut = last_cut(tenant_id, database())
             upto = retention.find_prefix(tenant_id, keep=keep, using=database())
-            checkpoint = sign_checkpoint(tenant_id, name, using=database(), upto=upto)
         if findings:
             raise ProofRefused(f"Nothing was cut, since verify_audit finds: {findings[0].sentence}")
-        if checkpoint is not None and upto > (cut.sequence if cut else 0):
+        if upto > (cut.sequence if cut else 0):
             while retention.write_snapshots(tenant_id, upto, actor=actor, using=database()):
                 pass  # a row may change between the look and its snapshot
-            retention.cut(checkpoint, actor=actor, using=database())
+            with unit_of_work(tenant_id=tenant_id, actor=actor):
+                signed = sign_cut(tenant_id, name, upto, using=database())
+            retention.cut(signed, actor=actor, using=database())
         dropped = retention.drop_cut(tenant_id, using=database(), tell=tell)
         seal(tenant_id, using=database())
     return dropped

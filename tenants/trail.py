@@ -84,15 +84,23 @@ def list_changes(*, tenant_id: int, after: int | None, most: int) -> list[Any]:
     cut = last_cut(tenant_id, database())
     start = cut.sequence if cut else 0
     if after is not None and after < start:
-        raise ValidationError(
-            f"Events up to {start} are no longer kept. Read everything anew, then follow from there.",
-            pointer="/query/after",
-        )
-    return list(
+        raise _no_longer_kept(start)
+    changes: list[Any] = list(
         Event.objects.filter(tenant_id=tenant_id, seal__tenant_id=tenant_id)
         .filter(seal__sequence__gt=start if after is None else after)
         .annotate(sequence=F("seal__sequence"))
         .order_by("seal__sequence")[:most]
+    )
+    if after is not None and changes and changes[0].sequence != after + 1:
+        # Taken between the two statements.
+        raise _no_longer_kept(changes[0].sequence - 1)
+    return changes
+
+
+def _no_longer_kept(last: int) -> ValidationError:
+    return ValidationError(
+        f"Events up to {last} are no longer kept. Read everything anew, then follow from there.",
+        pointer="/query/after",
     )
 
 
@@ -137,8 +145,13 @@ def list_trails() -> dict[int, str]:
     for tenant_id in absent:
         with unit_of_work(tenant_id=tenant_id, actor=SYSTEM):
             if Event.objects.using(database()).filter(tenant_id=tenant_id).exists():
-                trails[tenant_id] = f"tenant {tenant_id}, which has no row"
+                trails[tenant_id] = nameless(tenant_id)
     return trails
+
+
+def nameless(tenant_id: int) -> str:
+    """Return what commands call the trail of a tenant that is not there any more."""
+    return f"tenant {tenant_id}, which has no row"
 
 
 def find_trails(slug: str | None) -> dict[int, str]:

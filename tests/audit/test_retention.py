@@ -76,13 +76,12 @@ def test_a_second_cut_goes_further(world: World) -> None:
 
 
 def test_a_cut_that_was_interrupted_is_taken_up_again(world: World) -> None:
-    from audit.checkpoints import sign_checkpoint
+    from audit.checkpoints import sign_cut
 
     with connection.as_owner():
-        with unit_of_work(tenant_id=world.id, actor=SYSTEM):
-            checkpoint = sign_checkpoint(world.id, "x", using="default")
-        assert checkpoint is not None
         assert retention.write_snapshots(world.id, 6, actor=SYSTEM, using="default") == 5
+        with unit_of_work(tenant_id=world.id, actor=SYSTEM):
+            checkpoint = sign_cut(world.id, "x", 6, using="default")
         retention.cut(checkpoint, actor=SYSTEM, using="default")
         with connection.cursor() as cursor:
             cursor.execute("SELECT consentful_drop_cut(%s, 2)", [world.id])

@@ -8,6 +8,7 @@ from django.db import ProgrammingError
 
 from audit.actors import SYSTEM
 from audit.exceptions import ProofError
+from audit.stores import configured_store
 from tenants.commands import ServiceCommand
 from tenants.proof import trim_trail
 from tenants.trail import find_trails
@@ -30,10 +31,12 @@ class Command(ServiceCommand):
         days = options["keep_days"]
         if not 1 <= days <= 36_500:
             raise CommandError("--keep-days is a number from 1 to 36500.", returncode=2)
-        total = 0
+        total, kept = 0, configured_store()
         for tenant_id, name in find_trails(options["tenant"]).items():
             try:
-                dropped = trim_trail(tenant_id, name, keep=timedelta(days=days), actor=SYSTEM)
+                dropped = trim_trail(
+                    tenant_id, name, keep=timedelta(days=days), actor=SYSTEM, kept=kept
+                )
             except ProofError as fault:
                 raise CommandError(f"{name}: {fault}") from fault
             except ProgrammingError as fault:

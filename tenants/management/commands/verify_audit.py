@@ -1,8 +1,7 @@
 """Prove that the trail is whole, and that every live row is the one it speaks of."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -25,15 +24,12 @@ from audit.exports import verify_export
 from audit.findings import Finding, Tally
 from audit.sealing import seal
 from audit.signing import Keys, read_keys, trusted_keys
-from audit.stores import configured_store, lines_about
+from audit.stores import LineStore, Store, configured_store
 from audit.verification import verify
 from tenants.commands import ServiceCommand
 from tenants.results import report_verification
-from tenants.trail import INSTALLATION, find_trails
+from tenants.trail import INSTALLATION, find_trails, nameless
 from tenants.units import database, store, unit_of_work
-
-#: Returns the signed lines that were kept about a tenant.
-type Lines = Callable[[int], list[str]]
 
 
 class Command(ServiceCommand):
@@ -73,11 +69,11 @@ class Command(ServiceCommand):
                     raise CommandError("A tenant goes with no --file.", returncode=2)
                 self._verify_file(options["file"], keys, given or [])
             else:
-                kept = configured_store()
-                lines = kept.read if kept else lambda tenant_id: []
-                if given:
-                    lines = partial(lines_about, lines=given)
-                self._verify_trails(find_trails(tenant), keys, lines)
+                kept = LineStore(given, self.stdout.write) if given else configured_store()
+                trails = find_trails(tenant)
+                if kept and tenant is None:
+                    trails = {number: nameless(number) for number in kept.list_logs()} | trails
+                self._verify_trails(trails, keys, kept)
         except ProofError as fault:
             raise CommandError(str(fault)) from fault
 
@@ -91,12 +87,14 @@ class Command(ServiceCommand):
             self.stdout.write(f"{finding.code}\t{path.name}\t{finding.sentence}")
         if findings:
             raise CommandError(f"{tally.events} events: {len(findings)} findings.")
+        if tally.extent:
+            self.tell(f"{tally.extent} Compared with {tally.checkpoints} earlier checkpoints.")
         self.tell(f"{tally.events} events: nothing found.")
 
-    def _verify_trails(self, trails: Mapping[int, str], keys: Keys, lines: Lines) -> None:
+    def _verify_trails(self, trails: Mapping[int, str], keys: Keys, kept: Store | None) -> None:
         findings: dict[Finding, str] = {}  # each once: some are the installation's
         waits: list[str] = []
-        events = rows = waiting = 0
+        events = rows = waiting = checkpoints = 0
         console = Console(stderr=True)
         with Progress(
             *_columns(), console=console, transient=True, disable=not console.is_terminal
@@ -108,10 +106,10 @@ class Command(ServiceCommand):
 
             for tenant_id, name in trails.items():
                 tally = Tally(advance=advance)
-                for finding in self._verify(tenant_id, tally, keys, lines):
+                for finding in self._verify(tenant_id, tally, keys, kept):
                     findings.setdefault(finding, name if finding.tenant_id else INSTALLATION)
                 events, rows = events + tally.events, rows + tally.rows
-                waiting += tally.waiting
+                waiting, checkpoints = waiting + tally.waiting, checkpoints + tally.checkpoints
                 if tally.transaction is not None:
                     waits.append(
                         f"{name}: {tally.waiting} events are waiting for transaction {tally.transaction}."
@@ -130,13 +128,17 @@ class Command(ServiceCommand):
             self.stdout.write(f"{finding.code}\t{name}\t{finding.sentence}")
         if findings:
             raise CommandError(f"{events} events, {rows} rows: {len(findings)} findings.")
+        if kept:
+            self.tell(f"Compared with {checkpoints} checkpoints.")
         self.tell(f"{events} events, {rows} rows: nothing found.")
 
-    def _verify(self, tenant_id: int, tally: Tally, keys: Keys, lines: Lines) -> list[Finding]:
+    def _verify(
+        self, tenant_id: int, tally: Tally, keys: Keys, kept: Store | None
+    ) -> list[Finding]:
         findings = []
         checkpoints: list[Checkpoint] = []
         try:
-            checkpoints = read_log(lines(tenant_id), keys)
+            checkpoints = read_log(kept.read(tenant_id), keys) if kept else []
         except ProofRefused as fault:
             findings.append(
                 Finding(code="checkpoint_forged", tenant_id=tenant_id, sentence=str(fault))
