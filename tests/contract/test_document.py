@@ -26,9 +26,12 @@ warnings = false
 [auth.openapi.bearer]
 bearer = "{token}"
 
+[cache]
+enabled = false
+
 [generation]
 database = "none"
-max-examples = 12
+max-examples = 6
 no-shrink = true
 
 [parameters]
@@ -41,8 +44,8 @@ no-shrink = true
 "query.reason" = "asked by mail"
 
 [phases.stateful]
-max-steps = 6
-generation.max-examples = 20
+max-steps = 5
+generation.max-examples = 8
 
 [checks]
 positive_data_acceptance.expected-statuses = ["2xx", 304, 401, 403, 404, 409, "5xx"]
