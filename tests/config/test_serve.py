@@ -140,6 +140,16 @@ def test_a_taken_port_is_refused(directory: Path) -> None:
     assert finished.stderr.count("\n") == 1
 
 
+def test_an_exporter_of_spans_that_is_missing_is_refused(directory: Path) -> None:
+    finished = run(
+        "manage.py", "serve",
+        DATA_DIR=str(directory), PORT=str(find_free_port()), OTEL_TRACES_EXPORTER="nowhere",
+    )  # fmt: skip
+    assert finished.returncode == 1
+    assert "OTEL_TRACES_EXPORTER names an exporter that is not installed" in finished.stderr
+    assert finished.stderr.count("\n") == 1
+
+
 def test_a_small_admin_page_has_its_style(directory: Path) -> None:
     with run_service("--no-housekeeping", DATA_DIR=str(directory)) as (url, _):
         assert httpx.get(f"{url}/admin/login/").status_code == 200

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 from granian.constants import HTTPModes, Interfaces
@@ -22,6 +23,7 @@ from config.health import find_missing_migrations
 from config.housekeeping import Housekeeper
 from config.lifeline import VARIABLE
 from config.metrics import SHARED
+from config.tracing import find_exporter
 from tenants.observation import JOBS, note
 
 #: Threads of all workers together: each one keeps a connection to the database.
@@ -66,6 +68,7 @@ class Command(BaseCommand):
         signal.signal(signal.SIGTERM, _leave)
         self.refuse_to_expose_development()
         self.refuse_taken_port()
+        self.refuse_missing_exporter()
         if missing := find_missing_migrations():
             raise CommandError(
                 f"The database lacks {len(missing)} migrations, {missing[0]} first:"
@@ -115,6 +118,13 @@ class Command(BaseCommand):
                 f"Cannot listen on {settings.HOST} port {settings.PORT}: {error.strerror}."
                 " Set HOST or PORT."
             ) from error
+
+    def refuse_missing_exporter(self) -> None:
+        # A worker would find out by itself, after the service has said that it listens.
+        try:
+            find_exporter()
+        except ImproperlyConfigured as fault:
+            raise CommandError(str(fault)) from fault
 
     def build_server(self) -> Server:
         return Server(
