@@ -127,10 +127,8 @@ def unit_span(*, tenant_id: int, fenced: int) -> Iterator[Span]:
             yield span
         except BaseException as problem:
             # Codes of our own alone: others' may be words, as those of SystemExit are.
-            is_ours = isinstance(problem, ServiceError)
-            span.set_attribute(
-                "error.type", problem.code if is_ours else type(problem).__qualname__
-            )
+            kind = problem.code if isinstance(problem, ServiceError) else type(problem).__qualname__
+            span.set_attribute("error.type", kind)
             raise
 
 
