@@ -152,7 +152,7 @@ def _check_revision(
     if event.revision_before != revision or (is_snapshot and event.row_digest != digest):
         yield finding(
             "link_broken", event.tenant_id,
-            f"Event {event.pk} does not go on where the events of {event.record}"
+            f"Event {event.pk} does not go on where the events of {event.record[:64]!a}"
             f" {event.record_id} before it ended.",
             event=event,
         )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from django.http import HttpRequest
 
+from tenants.exceptions import ServiceError
 from tenants.extras import opentelemetry
 from tenants.metrics import method_label
 
@@ -125,7 +126,9 @@ def unit_span(*, tenant_id: int, fenced: int) -> Iterator[Span]:
         try:
             yield span
         except BaseException as problem:
-            span.set_attribute("error.type", getattr(problem, "code", type(problem).__qualname__))
+            # Codes of our own alone: others' may be words, as those of SystemExit are.
+            kind = problem.code if isinstance(problem, ServiceError) else type(problem).__qualname__
+            span.set_attribute("error.type", kind)
             raise
 
 

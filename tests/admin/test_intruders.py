@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission
+from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from django.urls import reverse
 
@@ -167,6 +168,15 @@ def test_numbers_that_no_table_holds_are_no_fault(owner: Operator) -> None:
             chosen = {"action": "delete_selected", "_selected_action": [pk], "index": 0}
             answer = owner.post(url(model, "changelist"), chosen)
             assert answer.status_code < 500, (model, pk)
+
+
+def test_the_way_to_a_row_by_its_type_does_not_exist(foreign: Tenant) -> None:
+    """Django's own redirect to a row's page knows no unit of work."""
+    staff = Operator(None)
+    for model, pk in rows_of(foreign).items():
+        kind = ContentType.objects.get_for_model(model)
+        answer = staff.get(reverse("admin:view_on_site", args=[kind.pk, pk]))
+        assert answer.status_code == 404, model
 
 
 def test_a_login_that_is_no_superuser_makes_itself_no_owner(tenant: Tenant) -> None:

@@ -141,3 +141,10 @@ def test_an_exporter_that_is_not_installed_is_refused(monkeypatch: pytest.Monkey
         monkeypatch.setenv("OTEL_TRACES_EXPORTER", none)
         start_tracing()
     assert isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+
+def test_the_words_of_a_foreign_code_are_no_attribute(spans: Any) -> None:
+    with pytest.raises(SystemExit), unit_span(tenant_id=1, fenced=0):
+        raise SystemExit(MARKER)
+    [unit] = spans()
+    assert attributes(unit)["error.type"] == "SystemExit"

@@ -1,5 +1,6 @@
 """Documents that somebody rewrote so that one reader sees what the verification does not."""
 
+import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -179,3 +180,18 @@ def test_of_two_checkpoints_of_one_place_both_are_compared(
     log = tmp_path / "log"
     log.write_text("\n".join([sign(before, kind=KIND)[1], now["jws"]]))
     assert "chain_replaced\t" in verify(file, "--checkpoints", log)
+
+
+def test_texts_of_a_forger_move_no_cursor(exported: Path, tmp_path: Path) -> None:  # noqa: F811
+    """What is printed of a document must not wipe the findings off the operator's screen."""
+    wipe = "\x1b[2J\r\n0 events: nothing found."
+    rewrite(exported, lambda d: d["events"][2]["event"].update(record=wipe, revision_before="x"))
+    assert "\x1b" not in verify(exported)
+    header = json.dumps({"alg": "EdDSA", "typ": "consentful-checkpoint", "kid": wipe})
+    text = ".".join(
+        base64.urlsafe_b64encode(part.encode()).decode().rstrip("=") for part in (header, "{}", "x")
+    )
+    rewrite(exported, lambda d: d.update(checkpoint=text))
+    said = verify(exported)
+    assert "is not among the keys" in said
+    assert "\x1b" not in said
