@@ -30,7 +30,6 @@ ONCE = (
     "tests/config/test_metrics.py",
     "tests/config/test_serve.py",
     "tests/contract",
-    "tests/http/test_overlaps.py",
     "tests/properties",
     "tests/structure/test_manual.py",
 )
