@@ -39,7 +39,7 @@ PATIENCE = 20.0
 #: As docs/how-to/run-behind-a-pooler.md shows it, but for where it listens and who may log in.
 CONFIGURATION = """\
 [databases]
-* = host={host} port={port}
+* = host='{host}' port={port}
 
 [pgbouncer]
 pool_mode = transaction
@@ -108,7 +108,7 @@ def run_pooler(login: Mapping[str, object]) -> Iterator[Pooler]:
         configuration = place / "pgbouncer.ini"
         configuration.write_text(
             CONFIGURATION.format(
-                host=host, port=port, size=SERVER_CONNECTIONS, listen_port=POOLER_PORT,
+                host=host.replace("'", "''"), port=port, size=SERVER_CONNECTIONS, listen_port=POOLER_PORT,
                 place=place, administrator=ADMINISTRATOR,
             )
         )  # fmt: skip
