@@ -200,6 +200,7 @@ def test_C117_no_value_in_any_log(directory: Path, tmp_path: Path, quiet_environ
         LOG_FORMAT="json",
         METRICS_TOKEN="0123456789abcdef",
         OTEL_TRACES_EXPORTER="console",
+        OTEL_BSP_SCHEDULE_DELAY="50",  # milliseconds: spans come while it runs, not with its end
         **place,
     ) as (url, _):
         with httpx.Client(base_url=url, timeout=30) as client:
