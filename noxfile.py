@@ -29,7 +29,9 @@ ONCE = (
     "tests/config/test_environment.py",
     "tests/config/test_metrics.py",
     "tests/config/test_serve.py",
+    "tests/config/test_signing.py",
     "tests/contract",
+    "tests/hosts/test_tutorial.py",
     "tests/properties",
     "tests/structure/test_manual.py",
 )
