@@ -76,7 +76,9 @@ def oldest(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def pooler(session: nox.Session) -> None:
     """Run the tests over HTTP in transaction mode, with two connections to the server."""
-    session.run(sys.executable, "-m", "tests.pooler", "tests/http", *session.posargs)
+    # What races more transactions at once than there are connections would wait for a pool alone.
+    races = "--ignore=tests/http/test_overlaps.py"
+    session.run(sys.executable, "-m", "tests.pooler", "tests/http", races, *session.posargs)
 
 
 @nox.session(python=OLDEST_PYTHON)
