@@ -11,7 +11,7 @@ from django.db.models.expressions import RawSQL
 
 from audit.findings import Finding, Tally, finding, replayed
 from audit.models import Cut, Event, Seal
-from audit.sealing import GENESIS, actor_digest, chain_hash, content, target_digest
+from audit.sealing import GENESIS, actor_digest, chain_hash, content, target_columns, target_digest
 
 #: Rows per statement.
 BATCH = 5000
@@ -124,17 +124,15 @@ def _name_misfits(tenant_id: int, misfits: Sequence[tuple[Seal, Event]]) -> Iter
 
 def check_readable(event: Event) -> Iterator[Finding]:
     """Compare the readable columns with their digests, unless an erasure blanked them."""
-    target = (
-        event.subject,
-        event.scope,
-        event.key,
-        event.on_behalf_of,
-        event.reason,
-        event.request_id,
-    )
     for salt, columns, stored, expected, what in (
-        (event.target_salt, target, event.target_digest, target_digest(event), "target"),
-        (event.actor_salt, (event.actor,), event.actor_digest, actor_digest(event), "actor"),
+        (
+            event.target_salt,
+            target_columns(event),
+            event.target_digest,
+            target_digest(event),
+            "target",
+        ),
+        (event.actor_salt, [event.actor], event.actor_digest, actor_digest(event), "actor"),
     ):
         # Blanked together or not at all: without its salt a column proves nothing.
         is_blank = salt is None and not any(column is not None for column in columns)

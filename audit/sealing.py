@@ -60,20 +60,21 @@ def chain_hash(sequence: int, previous: str, content: str) -> str:
     return _sha256(array_text([str(sequence), previous, content]))
 
 
+def target_columns(event: Event) -> list[str | None]:
+    """Return the readable columns about whom and what the event concerns, in the digest's order."""
+    return [
+        event.subject,
+        event.scope,
+        event.key,
+        event.on_behalf_of,
+        event.reason,
+        event.request_id,
+    ]
+
+
 def target_digest(event: Event) -> str:
     """Return the digest that the target's readable columns ought to have, at this very place."""
-    return _readable_digest(
-        event,
-        event.target_salt,
-        [
-            event.subject,
-            event.scope,
-            event.key,
-            event.on_behalf_of,
-            event.reason,
-            event.request_id,
-        ],
-    )
+    return _readable_digest(event, event.target_salt, target_columns(event))
 
 
 def actor_digest(event: Event) -> str:
