@@ -111,6 +111,8 @@ def connect(login: str) -> psycopg.Connection:
     """
     Return a connection to the run's database as "runtime", "owner" or "superuser".
 
+    It leads past a pooler that the run is behind.
+
     Raises:
         LookupError: nothing names a superuser.
     """
@@ -126,6 +128,9 @@ def connect(login: str) -> psycopg.Connection:
             parameters = url | {"dbname": parameters["dbname"]}
         else:
             raise LookupError("TEST_SUPERUSER_URL names no superuser.")
+    elif login == "runtime" and os.environ.get("TEST_DIRECT_URL"):
+        url = conninfo_to_dict(os.environ["TEST_DIRECT_URL"])
+        parameters = url | {"dbname": parameters["dbname"]}
     return psycopg.connect(**parameters, autocommit=True)
 
 

@@ -3,6 +3,8 @@ A PgBouncer of the distribution, in transaction mode, in front of a server of th
 
 As a program, runs pytest behind it: ``python -m tests.pooler [ARGUMENT …]``. The server is that of
 DATABASE_URL, with DATABASE_OWNER_URL leading past the pooler, or else the embedded one.
+TEST_DIRECT_URL leads past it as well, for what the tests themselves hold or watch: with so few
+connections they would wait behind the service that they watch.
 """
 
 import contextlib
@@ -174,6 +176,7 @@ def main() -> int:
         environment = os.environ | {
             "DATABASE_URL": pooler.url(str(runtime["user"]), str(runtime["dbname"])),
             "DATABASE_OWNER_URL": as_url(server["owner"]),
+            "TEST_DIRECT_URL": as_url(runtime),
         }
         if "superuser" in server:
             environment["TEST_SUPERUSER_URL"] = as_url(server["superuser"])

@@ -47,7 +47,7 @@ def find_waiting():
     """The one database process that waits for a row: the request is in the middle."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        waiting = select(
+        waiting = watch(
             "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
             " AND wait_event_type = 'Lock'"
         )
@@ -56,6 +56,12 @@ def find_waiting():
             return pid
         time.sleep(0.005)
     pytest.fail("Nobody waits for the row.")
+
+
+def watch(statement, *parameters):
+    """Ask the server itself, beside the service and whatever stands between."""
+    with connect("runtime") as watcher:
+        return watcher.execute(statement, parameters).fetchall()
 
 
 def select(statement, *parameters):
@@ -67,7 +73,7 @@ def select(statement, *parameters):
 def wait_until_gone(pid):
     """Until a database process that lost its client has taken back what it did."""
     deadline = time.monotonic() + PATIENCE
-    while select("SELECT FROM pg_stat_activity WHERE pid = %s", pid):
+    while watch("SELECT FROM pg_stat_activity WHERE pid = %s", pid):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -155,7 +161,7 @@ def test_killed_service_at_any_moment(serve, world):
             kill_service(process)
             answered = answer.result()
         deadline = time.monotonic() + PATIENCE
-        while select(
+        while watch(
             "SELECT FROM pg_stat_activity WHERE datname = current_database()"
             " AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND backend_type = 'client backend'"
         ):
@@ -201,7 +207,7 @@ def end_connection_of(world, ask):
     with ThreadPoolExecutor() as pool, held(world, KEYS[50]):
         answer = pool.submit(ask)
         pid = find_waiting()
-        select("SELECT pg_terminate_backend(%s)", pid)
+        watch("SELECT pg_terminate_backend(%s)", pid)
         return answer.result()
 
 
