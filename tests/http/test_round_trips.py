@@ -45,12 +45,14 @@ def counted() -> Iterator[Trips]:
 
 @pytest.fixture
 def warm(world):
-    """Alice and an agent, with a record; the process knows its definition."""
+    """Alice and an agent, with a record, in a process whose statements are prepared."""
     world.alice.give("me", "support")
+    for caller in (world.alice, world.agent):
+        for _ in range(3):
+            assert caller.write("user::alice", "tone", "brief").status == 201
+            assert caller.read("user::alice", "tone").status == 200
+            assert caller.delete("preferences/user::alice/tone").status == 204
     world.alice.write("me", "tone", "brief")
-    for caller, scope in ((world.alice, "me"), (world.agent, "user::alice")):
-        assert caller.read(scope, "tone").status == 200
-        assert caller.write(scope, "tone", 1, query={"mode": "upsert"}).status == 200
     return world
 
 
