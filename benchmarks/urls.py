@@ -1,0 +1,20 @@
+"""The service's addresses, with what its answers are compared with before them."""
+
+from django.http import HttpRequest, JsonResponse
+from django.urls import include, path
+
+handler400 = "tenants.views.bad_request"
+handler403 = "tenants.views.permission_denied"
+handler404 = "tenants.views.not_found"
+handler500 = "tenants.views.server_error"
+
+
+def constant(request: HttpRequest) -> JsonResponse:
+    """Answer without a look at anything: what Django and the middleware take by themselves."""
+    return JsonResponse({"value": "constant"})
+
+
+urlpatterns = [
+    path("constant", constant),
+    path("", include("config.urls")),
+]
