@@ -57,16 +57,20 @@ def prepare_read(population: Population, worker: Worker) -> Call:
     return read
 
 
-def prepare_write(population: Population, worker: Worker, *, part: int, parts: int) -> Call:
-    """Return the floor of a gated write, on addresses that nobody else writes."""
+#: What this process knows of the floor's records: the twin writes the same ones.
+_revisions: dict[Address, str] = {}
+
+
+def prepare_write(population: Population, worker: Worker) -> Call:
+    """Return the floor of a gated write, on addresses that no other worker writes."""
     session = connect()
-    addresses = population.sample(worker, most=500, part=part, parts=parts)
-    revisions = {one: _revision(session, one) for one in addresses}
+    addresses = population.sample(worker, most=500)
+    _revisions.update({one: _revision(session, one) for one in addresses})
     values = population.texts
 
     def write() -> object:
         address = worker.random.choice(addresses)
-        before = revisions[address]
+        before = _revisions[address]
         known = (address.tenant_id, address.scope, address.key)
         found = session.execute(
             WRITE,
@@ -79,7 +83,7 @@ def prepare_write(population: Population, worker: Worker, *, part: int, parts: i
         ).fetchone()  # fmt: skip
         if found is None:
             raise LookupError("The floor was not written.")
-        revisions[address] = found[0]
+        _revisions[address] = found[0]
         return found
 
     return write

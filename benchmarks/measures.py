@@ -79,11 +79,29 @@ def _measure(
     )  # fmt: skip
 
 
+SAVE = "get and save with"
+CONSTANT = "a constant Django view behind the same middleware"
+SERVED = "a constant view of the same server"
+VIEWSET = "Django REST framework's ModelViewSet, TokenAuthentication, django-simple-history"
+
 #: In the order of the report. A module takes all of its measures in one go.
 MEASURES = (
     _measure("read-1", "reads", "gated read, 1 connection", SELECT, Scale.TIME, 2.0, 1.6),
     _measure("read-4", "reads", "gated read, 4 workers", SELECT, Scale.TIME, 2.3, 1.8),
     _measure("read-langgraph", "reads", "gated read", "LangGraph's PostgresStore.get", Scale.SPEED, 3, 4),
+    _measure("write-1", "writes", "gated write, 1 connection", STATEMENT, Scale.TIME, 2.2, 1.6),
+    _measure("write-4", "writes", "gated write, 4 workers", STATEMENT, Scale.TIME, 2.0, 1.5),
+    _measure("write-langgraph", "writes", "gated write", "LangGraph's PostgresStore.put: no gate, no revision, no event", Scale.TIME, 2.0, 1.3),
+    _measure("write-history", "writes", "gated write", f"{SAVE} django-simple-history", Scale.SPEED, 6, 9),
+    _measure("write-auditlog", "writes", "gated write", f"{SAVE} django-auditlog", Scale.SPEED, 8, 12),
+    _measure("write-concurrency", "writes", "gated write", f"{SAVE} django-concurrency and django-auditlog", Scale.SPEED, 9, 14),
+    _measure("batch", "writes", "batch of 100 writes, per record", "LangGraph's batch of 100 puts, per record", Scale.TIME, 2.5, 1.5),
+    _measure("wsgi-get", "stack", "GET through the whole stack, in-process", CONSTANT, Scale.TIME, 5, 3.5),
+    _measure("wsgi-put", "stack", "PUT through the whole stack, in-process", CONSTANT, Scale.TIME, 13, 9),
+    _measure("http-get", "served", "GET over HTTP, one core, 8 connections", SERVED, Scale.RATE, 0.45, 0.55),
+    _measure("http-put", "served", "PUT over HTTP, one core, 8 connections", SERVED, Scale.RATE, 0.25, 0.35),
+    _measure("http-get-viewset", "served", "GET over HTTP, one core, 8 connections", VIEWSET, Scale.RATE, 4, 5),
+    _measure("http-put-viewset", "served", "PUT over HTTP, one core, 8 connections", VIEWSET, Scale.RATE, 5, 6),
 )  # fmt: skip
 
 

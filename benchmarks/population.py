@@ -20,7 +20,6 @@ from benchmarks.harness import Effort
 from benchmarks.workers import Worker
 from preferences.catalog import load_catalog
 from tenants.callers import Caller
-from tenants.documents import JSONValue
 from tenants.roles import Role
 from tenants.scopes import Scope
 from tenants.services import create_tenant
@@ -30,7 +29,7 @@ PURPOSE = "assistance"
 KEYS = tuple(f"setting_{number}" for number in range(10))
 
 #: About 110 bytes of JSON, as small settings are.
-VALUES: Sequence[JSONValue] = [
+VALUES: Sequence[dict[str, Any]] = [
     {"style": "brief", "language": "en", "turn": turn, "note": "plain words, short sentences " * 2}
     for turn in range(1, 9)
 ]
@@ -58,6 +57,8 @@ CATALOG: dict[str, Any] = {
         }
         for key in KEYS
     ],
+    # Batches write more keys of one person than are declared.
+    "undeclared": {"user": PURPOSE},
 }
 
 #: Rows by the thousand: a transaction that holds a fence per person holds a lock per person.
@@ -152,16 +153,9 @@ class Population:
             for key in KEYS
         ]
 
-    def sample(
-        self, worker: Worker, *, most: int, part: int = 0, parts: int = 1
-    ) -> Sequence[Address]:
-        """
-        Return some addresses that no other worker gets, spread over all.
-
-        Args:
-            part, parts: which of how many parts of this worker's; for candidates that write.
-        """
-        own = self.addresses[worker.number * parts + part :: worker.count * parts]
+    def sample(self, worker: Worker, *, most: int) -> Sequence[Address]:
+        """Return some addresses that no other worker gets, spread over all."""
+        own = self.addresses[worker.number :: worker.count]
         return worker.random.sample(own, min(most, len(own)))
 
     def caller(self, address: Address) -> Caller:

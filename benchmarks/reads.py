@@ -10,11 +10,11 @@ from psycopg.rows import dict_row
 from benchmarks import floors
 from benchmarks.database import connect
 from benchmarks.population import Population
-from benchmarks.runs import Pair, Reading, Run, compare
+from benchmarks.runs import FLOOR, Pair, Reading, Run, compare
 from benchmarks.workers import Call, Candidate, Worker, working
 from preferences.selectors import get_preference
 
-FLOOR, OURS, LANGGRAPH = "floor", "consentful", "langgraph"
+OURS, LANGGRAPH = "consentful", "langgraph"
 
 
 def measure(run: Run) -> Iterator[Reading]:

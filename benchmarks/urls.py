@@ -2,6 +2,9 @@
 
 from django.http import HttpRequest, JsonResponse
 from django.urls import include, path
+from rest_framework.routers import SimpleRouter
+
+from benchmarks.peers.views import HistoriedViewSet
 
 handler400 = "tenants.views.bad_request"
 handler403 = "tenants.views.permission_denied"
@@ -14,7 +17,11 @@ def constant(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"value": "constant"})
 
 
+router = SimpleRouter()
+router.register("viewset", HistoriedViewSet)
+
 urlpatterns = [
     path("constant", constant),
+    path("", include(router.urls)),
     path("", include("config.urls")),
 ]

@@ -20,8 +20,8 @@ from benchmarks.harness import Sampler, Slice
 
 #: Seconds before every slice that are not counted: caches and prepared statements come back.
 WARMING = 0.05
-#: And at least so many calls: a driver prepares a statement once it has come a few times.
-LEAST_CALLS = 8
+#: Calls before the first one: a driver prepares a statement once it has come a few times.
+FIRST_CALLS = 8
 
 #: Does one thing once. What it returns is thrown away.
 type Call = Callable[[], object]
@@ -112,6 +112,8 @@ def _serve(line: Connection, worker: Worker, candidates: Mapping[str, Candidate]
         try:
             if name not in calls:
                 calls[name] = candidates[name].prepare(worker)
+                for _ in range(FIRST_CALLS):
+                    calls[name]()
             line.send(_warm(calls[name]) if slot is None else _time(calls[name], *slot))
         except Exception:  # noqa: BLE001  told to the process that asked, which raises
             line.send(traceback.format_exc())
@@ -119,8 +121,6 @@ def _serve(line: Connection, worker: Worker, candidates: Mapping[str, Candidate]
 
 def _warm(call: Call) -> bool:
     until = time.perf_counter() + WARMING
-    for _ in range(LEAST_CALLS):
-        call()
     while time.perf_counter() < until:
         call()
     return True
