@@ -126,6 +126,7 @@ def test_conflicts_inside_batches_and_decisions_are_counted(alice: API, growth: 
     assert stale() == 3
 
 
+@pytest.mark.usefixtures("alone")
 def test_lags_are_measured_over_all_tenants(tenant: Any, alice: API, growth: Any) -> None:
     assert seal(tenant.pk, using="default") > 0
     before = measure_backlog()
