@@ -88,6 +88,11 @@ def test_one_url_is_one_login() -> None:
     assert shown["role"] is None
 
 
+def test_statements_are_prepared_where_somebody_says_that_they_may_be() -> None:
+    shown = show(DATABASE_URL="postgresql:///store?user=me", PREPARED_STATEMENTS="1")
+    assert shown["options"] == {"connect_timeout": 5, "prepare_threshold": 1}
+
+
 def test_two_urls_are_two_logins() -> None:
     shown = show(
         DATABASE_URL="host=/var/run/one,/two user=me dbname=store password=mine",
