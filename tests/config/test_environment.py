@@ -50,6 +50,7 @@ def test_nothing_set_means_development_on_loopback() -> None:
     assert shown["options"] == {
         "embedded": str(Path("unused").absolute()),
         "owner": {"user": "consentful_owner"},
+        "prepare_threshold": 1,
     }
 
 
