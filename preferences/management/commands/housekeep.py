@@ -22,8 +22,8 @@ CHECKPOINTS = 300.0
 
 class Command(ServiceCommand):
     help = (
-        "Purge what has expired or was withdrawn from a purpose that erases, seal the trail and keep a signed checkpoint of it every hour; with"
-        " --loop, every few seconds."
+        "Purge what has expired, and what a purpose held that erases on withdrawal; seal the trail and"
+        " keep a signed checkpoint of it every hour; with --loop, every few seconds."
     )
     is_job = True
 
