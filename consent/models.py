@@ -203,6 +203,8 @@ class ConsentState(models.Model):
     since = models.DateTimeField()
     sequence = models.PositiveIntegerField()
     entry = models.CharField(max_length=32)
+    #: The person's own (`Subject.restricted`), where the read of a record finds it.
+    restricted = models.CharField(max_length=8, null=True)
 
     class Meta:
         db_table = "consentful_consent_state"

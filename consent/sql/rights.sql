@@ -62,6 +62,9 @@ BEGIN
     WHERE r.tenant_id = tenant AND r.subject_id = who AND r.lifted_by IS NULL;
     UPDATE consentful_subject SET restricted = what
     WHERE tenant_id = tenant AND id = who AND restricted IS DISTINCT FROM what;
+    -- The read of a record comes by its consent state and not by the person.
+    UPDATE consentful_consent_state SET restricted = what
+    WHERE tenant_id = tenant AND subject_id = who AND restricted IS DISTINCT FROM what;
     RETURN NULL;
 END
 $$;
