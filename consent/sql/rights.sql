@@ -78,7 +78,8 @@ AS $$
 BEGIN
     INSERT INTO consentful_withdrawal (tenant_id, subject_id, purpose_id, at)
     SELECT NEW.tenant_id, NEW.subject_id, NEW.purpose_id, NEW.at FROM consentful_purpose p
-    WHERE p.tenant_id = NEW.tenant_id AND p.id = NEW.purpose_id AND p.on_withdrawal = 'erase';
+    WHERE NEW.decision = 'withdrawn' AND p.tenant_id = NEW.tenant_id AND p.id = NEW.purpose_id
+      AND p.on_withdrawal = 'erase';
     RETURN NULL;
 END
 $$;
@@ -92,7 +93,7 @@ CREATE TRIGGER consentful_date_restriction BEFORE INSERT OR UPDATE ON consentful
 CREATE TRIGGER consentful_keep_restricted AFTER INSERT OR UPDATE OR DELETE ON consentful_restriction
     FOR EACH ROW EXECUTE FUNCTION consentful_keep_restricted();
 CREATE TRIGGER consentful_note_withdrawal AFTER INSERT ON consentful_consent_entry
-    FOR EACH ROW WHEN (NEW.decision = 'withdrawn') EXECUTE FUNCTION consentful_note_withdrawal();
+    FOR EACH ROW EXECUTE FUNCTION consentful_note_withdrawal();
 
 SELECT consentful_isolate('consentful_restriction');
 SELECT consentful_isolate('consentful_withdrawal');

@@ -90,6 +90,7 @@ def test_two_purges_at_once_share_the_work(filled: World) -> None:
 
 
 def test_what_a_hold_keeps_waits_for_its_end(filled: World, frozen: Clock) -> None:
+    frozen.move(60)
     path = "subjects/alice/holds/trial"
     assert filled.operator.put(path, {"reason": "case 12"}).status == 200
     filled.alice.withdraw("me", "trial")
