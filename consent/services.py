@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import Permission
+from django.db.models.expressions import RawSQL
 
 from audit.actors import Actor
 from consent.confirmations import drop_confirmation, request_confirmation
@@ -166,7 +167,7 @@ def publish_notice(
             return there
         notice = Notice.objects.create(
             tenant_id=purpose.tenant_id, purpose=purpose, version=version, locale=locale,
-            text=text, digest=digest,
+            text=text, digest=digest, created_at=RawSQL("consentful_now()", []),
         )  # fmt: skip
         # The first notice is what consent needs at least; later ones only when they are material.
         if purpose.required_version == 0 or (is_material and version > purpose.required_version):
