@@ -10,6 +10,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from audit.stores import configured_store
 from preferences.jobs import purge_all
+from preferences.withdrawals import purge_all_withdrawn
 from tenants.commands import ServiceCommand
 from tenants.observation import JOBS, describe, note
 from tenants.proof import write_due_checkpoints
@@ -21,8 +22,8 @@ CHECKPOINTS = 300.0
 
 class Command(ServiceCommand):
     help = (
-        "Purge what has expired, seal the trail and keep a signed checkpoint of it every hour; with"
-        " --loop, every few seconds."
+        "Purge what has expired, and what a purpose held that erases on withdrawal; seal the trail and"
+        " keep a signed checkpoint of it every hour; with --loop, every few seconds."
     )
     is_job = True
 
@@ -33,8 +34,11 @@ class Command(ServiceCommand):
     def run(self, **options: Any) -> None:
         if not options["loop"]:
             purged = purge_all()
+            withdrawn = purge_all_withdrawn()
             sealed, stuck = seal_trails()
             self.tell(f"Purged {purged} expired records, sealed {sealed} events.")
+            if withdrawn:
+                self.tell(f"Purged {withdrawn} records whose purpose was withdrawn.")
             self.warn(stuck)
             self.write_checkpoints()
             return
@@ -44,6 +48,7 @@ class Command(ServiceCommand):
         while not stop.is_set():
             try:
                 purge_all(most_batches=10)
+                purge_all_withdrawn(most_batches=10)
                 self.warn(seal_trails()[1])
                 if time.monotonic() >= due:
                     self.write_checkpoints()
