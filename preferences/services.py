@@ -28,7 +28,13 @@ from tenants.metrics import count_purged
 from tenants.scopes import Scope, check_key
 from tenants.times import format_time, parse_time
 from tenants.tracing import unit_span
-from tenants.units import current_unit, record_denied, store, unit_of_work
+from tenants.units import (
+    current_unit,
+    record_denied,
+    refusing_the_forgotten,
+    store,
+    unit_of_work,
+)
 
 Mode = Literal["create", "replace", "any", "upsert"]
 
@@ -370,7 +376,7 @@ def _call(
         if unit is not None
         else unit_span(tenant_id=caller.tenant_id, fenced=len(fences(scope)))
     )
-    with traced, store().cursor() as cursor:
+    with traced, store().cursor() as cursor, refusing_the_forgotten():
         cursor.execute(
             f"SELECT outcome, purpose, {COLUMNS} FROM consentful_preference_{verb}({casts})",  # noqa: S608  constant text
             arguments,

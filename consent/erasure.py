@@ -1,0 +1,66 @@
+"""
+What an erasure does to the ledger: every consent is withdrawn, names and evidence go.
+
+Decisions and times stay, under the pseudonym: they prove that what was done before was lawful. Runs
+inside the unit of work of an erasure.
+"""
+
+from django.db.models import Q, QuerySet
+
+from consent.models import ConsentEntry, ConsentState, Decision
+from tenants.erasure import Target
+from tenants.units import store
+
+
+def withdraw_all(target: Target, *, actor: str, method: str) -> int:
+    """
+    Withdraw every consent that was given, expired and outdated ones too; return how many.
+
+    Before anything is deleted: what is in flight then finds the gate shut.
+    """
+    with store().cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO consentful_consent_entry"
+            " (tenant_id, subject_id, purpose_id, decision, actor, method)"
+            " SELECT tenant_id, subject_id, purpose_id, %s, %s, %s FROM consentful_consent_state"
+            " WHERE tenant_id = %s AND subject_id = %s AND decision = %s ORDER BY purpose_id",
+            [
+                Decision.WITHDRAWN, actor, method,
+                target.tenant_id, target.subject_id, Decision.GIVEN,
+            ],
+        )  # fmt: skip
+        return int(cursor.rowcount)
+
+
+def open_consents(target: Target) -> QuerySet[ConsentState]:
+    """Return what the person's consents still allow."""
+    return ConsentState.objects.filter(
+        tenant_id=target.tenant_id, subject_id=target.subject_id, decision=Decision.GIVEN
+    )
+
+
+def naming_entries(target: Target) -> QuerySet[ConsentEntry]:
+    """Return the entries that name the person as who decided, or hold evidence about it."""
+    return ConsentEntry.objects.filter(tenant_id=target.tenant_id).filter(
+        Q(actor__in=[*target.names, target.subject])
+        | Q(subject_id=target.subject_id, subject_id__isnull=False, evidence__isnull=False)
+    )
+
+
+def kept_entries(target: Target) -> QuerySet[ConsentEntry]:
+    """Return the decisions that stay under the pseudonym."""
+    return ConsentEntry.objects.filter(tenant_id=target.tenant_id, subject_id=target.subject_id)
+
+
+def blank_ledger(target: Target) -> None:
+    """Blank names and evidence. The ledger lets through no other change."""
+    with store().cursor() as cursor:
+        cursor.execute(
+            "SELECT consentful_blank_ledger(%s, %s, %s::text[], %s)",
+            [
+                target.tenant_id,
+                target.subject_id or 0,
+                [*target.names, target.subject],
+                target.pseudonym,
+            ],
+        )
