@@ -77,6 +77,12 @@ class Event(models.Model):
             models.Index(
                 fields=["tenant_id", "record", "record_id", "id"], name="consentful_event_record"
             ),
+            # A person asks what was done about them; erased ones have no name here any more.
+            models.Index(
+                fields=["tenant_id", "subject", "id"],
+                name="consentful_event_subject",
+                condition=models.Q(subject__isnull=False),
+            ),
             # The sealer asks which events belong to transactions that are still running.
             models.Index(fields=["transaction"], name="consentful_event_transaction"),
         ]
