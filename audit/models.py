@@ -77,6 +77,11 @@ class Event(models.Model):
             models.Index(
                 fields=["tenant_id", "record", "record_id", "id"], name="consentful_event_record"
             ),
+            # A person asks what was done about them; erased ones have no name here any more.
+            models.Index(
+                fields=["tenant_id", "subject", "id"],
+                name="consentful_event_subject",
+                condition=models.Q(subject__isnull=False),
             # An erasure looks for what a person's login did, and what was done on its behalf.
             models.Index(fields=["tenant_id", "actor_id"], name="consentful_event_actor"),
             models.Index(

@@ -8,7 +8,7 @@ inside the unit of work of an erasure.
 from django.db.models import Q, QuerySet
 
 from consent.models import ConsentEntry, ConsentState, Decision
-from tenants.erasure import Target
+from tenants.personal import Target
 from tenants.units import store
 
 

@@ -8,7 +8,7 @@ Runs inside the unit of work of an erasure.
 from django.db.models import Q, QuerySet
 
 from preferences.models import Preference
-from tenants.erasure import Target
+from tenants.personal import Target
 from tenants.units import store
 
 

@@ -9,3 +9,6 @@ class PrivacyConfig(InstalledApp):
     label = "consentful_privacy"
     verbose_name = "Privacy"
     needs = ("preferences",)
+
+    def ready(self) -> None:
+        from privacy import checks  # noqa: F401  registers the system checks

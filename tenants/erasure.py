@@ -1,5 +1,5 @@
 """
-Whom an erasure is about, and what this app holds of them: identity, bound tokens, answers, the trail.
+What an erasure does to what this app holds: identity, bound tokens, answers, admin log, the trail.
 
 Every function runs inside a unit of work that holds the person's exclusive fence. Who may ask, in
 which order the apps are asked and what is reported belongs in `privacy`.
@@ -7,7 +7,6 @@ which order the apps are asked and what is reported belongs in `privacy`.
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
@@ -17,44 +16,11 @@ from django.db.models.expressions import RawSQL
 
 from audit.models import Event
 from tenants.idempotency import digest_of_caller
-from tenants.models import IdempotencyRecord, Subject, Tombstone, Token
+from tenants.models import IdempotencyRecord, Subject, TenantUserPermission, Tombstone, Token
+from tenants.personal import Target
 from tenants.pseudonyms import digests_of, name_digest
 from tenants.scopes import Scope
 from tenants.units import store
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """
-    Whom an erasure is about, and what of them.
-
-    Attributes:
-        subject: the person's external id; the pseudonym, where that stands in its place by now.
-        subject_id: the person's row; None for somebody who was never known.
-        pseudonym: what takes the name's place.
-        logins: user ids of the person's own logins.
-        names: what those logins are called, for columns that name who did something.
-        keys, purposes: only records of these; None for the whole person.
-    """
-
-    tenant_id: int
-    subject: str
-    subject_id: int | None
-    pseudonym: str
-    logins: Sequence[str] = ()
-    names: Sequence[str] = ()
-    keys: Sequence[str] | None = None
-    purposes: Sequence[str] | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether everything about the person goes."""
-        return self.keys is None and self.purposes is None
-
-    @property
-    def scope(self) -> str:
-        """The scope of the person's own records."""
-        return f"user::{self.subject}"
 
 
 def new_pseudonym() -> str:
@@ -88,6 +54,13 @@ def logins_called(target: Target, names: Sequence[str]) -> set[str]:
 def bound_tokens(target: Target) -> QuerySet[Token]:
     """Return the agents' tokens that reach this person, and nobody else."""
     return Token.objects.filter(tenant_id=target.tenant_id, on_behalf_of=target.subject)
+
+
+def roles_of(target: Target) -> QuerySet[TenantUserPermission]:
+    """Return the roles of the person's logins."""
+    return TenantUserPermission.objects.filter(
+        content_object_id=target.tenant_id, user__in=list(target.logins)
+    )
 
 
 # Answers to idempotency keys -----------------------------------------------------------------
