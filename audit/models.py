@@ -82,6 +82,7 @@ class Event(models.Model):
                 fields=["tenant_id", "subject", "id"],
                 name="consentful_event_subject",
                 condition=models.Q(subject__isnull=False),
+            ),
             # An erasure looks for what a person's login did, and what was done on its behalf.
             models.Index(fields=["tenant_id", "actor_id"], name="consentful_event_actor"),
             models.Index(

@@ -35,21 +35,23 @@ def withdraw_all(target: Target, *, actor: str, method: str) -> int:
 def open_consents(target: Target) -> QuerySet[ConsentState]:
     """Return what the person's consents still allow."""
     return ConsentState.objects.filter(
-        tenant_id=target.tenant_id, subject_id=target.subject_id, decision=Decision.GIVEN
+        tenant_id=target.tenant_id, subject_id=target.subject_id or 0, decision=Decision.GIVEN
     )
 
 
 def naming_entries(target: Target) -> QuerySet[ConsentEntry]:
     """Return the entries that name the person as who decided, or hold evidence about it."""
     return ConsentEntry.objects.filter(tenant_id=target.tenant_id).filter(
-        Q(actor__in=[*target.names, target.subject])
+        Q(actor__in=list(target.names))
         | Q(subject_id=target.subject_id, subject_id__isnull=False, evidence__isnull=False)
     )
 
 
 def kept_entries(target: Target) -> QuerySet[ConsentEntry]:
     """Return the decisions that stay under the pseudonym."""
-    return ConsentEntry.objects.filter(tenant_id=target.tenant_id, subject_id=target.subject_id)
+    return ConsentEntry.objects.filter(
+        tenant_id=target.tenant_id, subject_id=target.subject_id or 0
+    )
 
 
 def blank_ledger(target: Target) -> None:
@@ -60,7 +62,7 @@ def blank_ledger(target: Target) -> None:
             [
                 target.tenant_id,
                 target.subject_id or 0,
-                [*target.names, target.subject],
+                list(target.names),
                 target.pseudonym,
             ],
         )

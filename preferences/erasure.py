@@ -55,7 +55,7 @@ def hide_held_records(target: Target) -> int:
 def records_written_by(target: Target) -> QuerySet[Preference]:
     """Return others' and shared records that name the person as who wrote them."""
     return Preference.objects.filter(
-        tenant_id=target.tenant_id, actor__in=[*target.names, target.subject]
+        tenant_id=target.tenant_id, actor__in=list(target.names)
     ).exclude(pk__in=records_about(target).values("pk"))
 
 
@@ -70,7 +70,7 @@ def rename_writer(target: Target) -> None:
                 target.pseudonym,
                 target.tenant_id,
                 target.tenant_id,
-                [*target.names, target.subject],
+                list(target.names),
                 target.subject_id,
             ],
         )

@@ -85,7 +85,7 @@ class ErasureHolder(Captured):
     erased = models.PositiveBigIntegerField(null=True)
     held = models.PositiveBigIntegerField(null=True, help_text="Left because of a legal hold.")
     kept = models.PositiveBigIntegerField(null=True, help_text="Left because the law says so.")
-    article = models.CharField(max_length=200, null=True, help_text="Why it is kept.")
+    ground = models.TextField(null=True, help_text="Why it is kept, or cannot be reached.")
     attempts = models.PositiveIntegerField(default=0)
     reason = models.TextField(null=True, help_text="Why the last attempt failed.")
     due_at = models.DateTimeField(null=True)

@@ -16,7 +16,7 @@ from django.db.models.expressions import RawSQL
 
 from audit.models import Event
 from tenants.idempotency import digest_of_caller
-from tenants.models import IdempotencyRecord, Subject, TenantUserPermission, Tombstone, Token
+from tenants.models import IdempotencyRecord, Subject, TenantUserPermission, Token, Tombstone
 from tenants.personal import Target
 from tenants.pseudonyms import digests_of, name_digest
 from tenants.scopes import Scope
@@ -89,11 +89,10 @@ def logged_names(target: Target) -> QuerySet[Model]:
     if target.subject_id is not None:
         about |= Q(content_type=kinds[Subject], object_id=str(target.subject_id))
     about |= Q(content_type=kinds[get_user_model()], object_id__in=list(target.logins))
-    named = Q(object_repr__in=[target.subject, *target.names])
     texts = Q(change_message__contains=target.subject) | Q(object_repr__contains=target.subject)
     for name in target.names:
         texts |= Q(change_message__contains=name) | Q(object_repr__contains=name)
-    entries: QuerySet[Model] = entry._default_manager.filter(named | (about & texts))
+    entries: QuerySet[Model] = entry._default_manager.filter(about & texts)
     return entries
 
 
@@ -148,9 +147,11 @@ def bury(target: Target) -> None:
     A login of the same name may come back under it. One of another name needs its role anew:
     which person it was is forgotten.
     """
-    person = Subject.objects.filter(pk=target.subject_id).first()
-    same = person and person.user_id and name_of_login(person.user_id) == target.subject
-    Subject.objects.filter(pk=target.subject_id).update(
+    person = find_subject(tenant_id=target.tenant_id, subject=target.subject)
+    if person is None:
+        return
+    is_same = person.user_id is not None and name_of_login(person.user_id) == target.subject
+    Subject.objects.filter(pk=person.pk).update(
         external_id=target.pseudonym, user=None, erased_at=RawSQL("consentful_now()", [])
     )
     Tombstone.objects.update_or_create(
@@ -159,7 +160,7 @@ def bury(target: Target) -> None:
         defaults={
             "at": RawSQL("consentful_now()", []),
             "returned_at": None,
-            "user_id": person.user_id if person and same else None,
+            "user_id": person.user_id if is_same else None,
         },
     )
 

@@ -8,7 +8,7 @@ from django.db.models import Model, Q, QuerySet
 
 from audit.models import Event
 from tenants import erasure
-from tenants.models import IdempotencyRecord, Subject, TenantUserPermission, Token
+from tenants.models import IdempotencyRecord, Subject, TenantUserPermission, Token, Tombstone
 from tenants.personal import NOTHING_LEFT, Item, Remainder, Store, Target, in_pieces
 from tenants.times import format_time
 
@@ -20,7 +20,7 @@ def describe() -> Sequence[Store]:
         Store(
             name="identity",
             holds="Who you are here: the id under which your data is kept, and your login's name.",
-            models=(Subject,),
+            models=(Subject, Tombstone),
         ),
         Store(name="roles", holds="What your login may do here.", models=(TenantUserPermission,)),
         Store(
@@ -165,9 +165,7 @@ def _logged(person: Subject | None) -> Iterator[Item]:
 # Erasure -------------------------------------------------------------------------------------
 
 _LOGIN = "It belongs to the login, whose account is not ours: who manages accounts takes it away."
-_TRAIL = (
-    "Kept without names, to prove what was done (GDPR articles 5(2), 17(3)(b) and 17(3)(e))."
-)
+_TRAIL = "Kept without names, to prove what was done (GDPR articles 5(2), 17(3)(b) and 17(3)(e))."
 
 
 def erase(*, target: Target, store: str) -> Remainder | None:
