@@ -18,6 +18,7 @@ from preferences.resolution import Effective, resolve
 from preferences.schemas import Schema, compile_schema
 from tenants.callers import Caller, check_reach
 from tenants.personal import PIECE
+from tenants.restores import check_current
 from tenants.scopes import Scope, check_key
 from tenants.units import store, unit_of_work
 
@@ -30,9 +31,12 @@ def get_preference(*, caller: Caller, scope: Scope, key: str) -> Record:
         PermissionDenied: the caller does not reach this person's data.
         ConsentRequired, PurposeNotAllowed: the gate; asked before existence is told.
         NotFound: nothing live stands there.
+        StoreUnavailable: the database is an older copy that awaits its erasures.
     """
     key = check_key(key)
     check_reach(caller, scope.subject)
+    if scope.subject is not None:
+        check_current()
     with store().cursor() as cursor:
         cursor.execute(
             f"SELECT outcome, purpose, {COLUMNS} FROM"  # noqa: S608  constant text

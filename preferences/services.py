@@ -25,6 +25,7 @@ from tenants.documents import JSONValue
 from tenants.exceptions import Forbidden, InvalidValue, ServiceError
 from tenants.idempotency import IdempotencyKey
 from tenants.metrics import count_purged
+from tenants.restores import check_current
 from tenants.scopes import Scope, check_key
 from tenants.times import format_time, parse_time
 from tenants.tracing import unit_span
@@ -359,6 +360,8 @@ def _call(
         raise RuntimeError("A unit of work of another tenant is open on this connection.")
     if unit is not None and scope.subject is not None and scope.subject not in unit.fences:
         raise RuntimeError("Name every subject in the outermost unit of work: fences are ordered.")
+    if scope.subject is not None and unit is None:
+        check_current()
     arguments = [
         caller.tenant_id,
         caller.actor.as_context(),

@@ -13,7 +13,7 @@ from privacy.conf import backup_days, suppressions
 from privacy.holders import OURS, host_stores
 from privacy.models import Erasure, ErasureHolder
 from tenants.personal import PersonalData, Remainder, Store, Target
-from tenants.pseudonyms import digest, name_digest
+from tenants.pseudonyms import digest_with, key_name, name_digest
 from tenants.units import store
 
 Status = ErasureHolder.Status
@@ -89,8 +89,21 @@ def erase_ours(target: Target, *, actor: str, method: str) -> dict[str, Result]:
     }
 
 
-def record(target: Target, results: dict[str, Result], *, reference: str, method: str) -> Erasure:
-    """Write down what was erased, and who is yet to be asked. In the same transaction."""
+def record(
+    target: Target,
+    results: dict[str, Result],
+    *,
+    reference: str,
+    method: str,
+    person: str | None = None,
+    key_digests: Sequence[str] | None = None,
+) -> Erasure:
+    """
+    Write down what was erased, and who is yet to be asked. In the same transaction.
+
+    Args:
+        person, key_digests: the digests of names, where they were computed before.
+    """
     now = database_now()
     later = _later_holders(target, now)
     is_open = any(holder.status not in ErasureHolder.SETTLED for holder in later) or any(
@@ -101,12 +114,12 @@ def record(target: Target, results: dict[str, Result], *, reference: str, method
         tenant_id=target.tenant_id,
         reference=reference,
         subject_id=target.subject_id,
-        digest=name_digest(target.tenant_id, target.subject),
+        digest=person or name_digest(target.tenant_id, target.subject),
         name=target.subject if is_open else None,
         login=target.logins[0] if is_open and target.logins else None,
         is_whole=target.is_whole,
         keys=keys if is_open else None,
-        key_digests=None if keys is None else [key_digest(target.tenant_id, key) for key in keys],
+        key_digests=_digests(target, keys) if key_digests is None else list(key_digests),
         purposes=None if target.purposes is None else list(target.purposes),
         method=method,
         status=Erasure.Status.PENDING if is_open else Erasure.Status.DONE,
@@ -163,9 +176,18 @@ def _unreachable(now: datetime) -> Iterator[ErasureHolder]:
     )
 
 
-def key_digest(tenant_id: int, key: str) -> str:
-    """Return what stands for the key of a record, where the key itself must not stand."""
-    return digest("key", str(tenant_id), key)
+def _digests(target: Target, keys: Sequence[str] | None) -> Sequence[str] | None:
+    return None if keys is None else [key_digest(target.tenant_id, key) for key in keys]
+
+
+def key_digest(tenant_id: int, key: str, *, secret: str | None = None) -> str:
+    """
+    Return what stands for the key of a record, where the key itself must not stand.
+
+    Args:
+        secret: name of the secret to digest with; the present one by default.
+    """
+    return digest_with(secret or key_name(), "key", str(tenant_id), key)
 
 
 def database_now() -> datetime:

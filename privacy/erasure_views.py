@@ -5,12 +5,13 @@ from typing import Any
 from django.http import HttpResponse
 from rest_framework.request import Request
 
+from audit.exceptions import SigningKeyMissing
 from consent.views import SubjectView
 from privacy import erasure_openapi as openapi
 from privacy.receipts import sign_receipt
 from privacy.selectors import erasure_as_json, get_erasure
 from privacy.services import check_may_erase, request_erasure
-from tenants.exceptions import PermissionDenied, ValidationError
+from tenants.exceptions import NotFound, PermissionDenied, ValidationError
 from tenants.roles import Role
 from tenants.views import TenantAPIView, answer
 
@@ -64,7 +65,10 @@ class ErasureReceiptView(ErasureView):
     def get(self, request: Request, tenant: str, reference: str) -> HttpResponse:
         self.read_parameters()
         erasure = get_erasure(caller=self.caller, reference=reference)
-        receipt = sign_receipt(erasure, tenant=self.caller.tenant)
+        try:
+            receipt = sign_receipt(erasure, tenant=self.caller.tenant)
+        except SigningKeyMissing as fault:
+            raise NotFound("This service signs nothing: it has no key.") from fault
         return answer({"receipt": receipt.jws, "payload": receipt.payload, "kid": receipt.key})
 
 

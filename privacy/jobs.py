@@ -20,9 +20,9 @@ from privacy.erasing import SUPPRESSION, Result, database_now
 from privacy.exceptions import HolderFailed
 from privacy.holders import host_stores
 from privacy.models import Erasure, ErasureHolder
-from privacy.suppressions import suppress
+from privacy.suppressions import suppress, suppress_withdrawals
 from tenants.erasure import name_of_login
-from tenants.models import Subject
+from tenants.models import Subject, Tenant
 from tenants.observation import JOBS, describe, note
 from tenants.personal import NOTHING_LEFT, PersonalData, Remainder, Target
 from tenants.units import store, unit_of_work
@@ -233,3 +233,9 @@ def _finish(tenant_id: int, reference: str) -> bool:
         if any(getattr(erasure, column) != value for column, value in changes.items()):
             Erasure.objects.filter(pk=erasure.pk).update(**changes)
         return finished is not None
+
+
+def suppress_all() -> int:
+    """Add to the list outside the database what was withdrawn in any tenant; return how many."""
+    tenants = Tenant.objects.order_by("pk").values_list("pk", flat=True)
+    return sum(suppress_withdrawals(tenant_id) for tenant_id in tenants)

@@ -101,3 +101,24 @@ class ErasureHolder(Captured):
 
     def __str__(self) -> str:
         return self.holder
+
+
+class Reapplied(Captured):
+    """A withdrawal that a restored database did not know, and has caught up with."""
+
+    noun: ClassVar[str] = "reapplied"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
+    reference = models.CharField(max_length=64)
+
+    class Meta:
+        db_table = "consentful_reapplied"
+        verbose_name_plural = "reapplied"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "reference"], name="consentful_reapplied_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"reapplied {self.pk}"

@@ -10,15 +10,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from audit.actors import SYSTEM
 from audit.stores import Store, store_at
+from consent.erasure import list_withdrawals
 from privacy.conf import suppressions
 from privacy.models import Erasure
-from tenants.pseudonyms import digest, digest_with, key_name
+from tenants.pseudonyms import digest, digest_with, key_name, name_digest
 from tenants.times import format_time
+from tenants.units import unit_of_work
 
 
 class SuppressionsRefused(Exception):
     """The list of what must not return cannot be believed or read."""
+
+
+ERASURE, WITHDRAWAL = "erasure", "withdrawal"
+
+#: Withdrawals that are looked at again: ids are handed out before they are committed.
+OVERLAP = 1000
+#: Withdrawals that are added in one go.
+MOST = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +90,7 @@ def suppress(erasure: Erasure) -> None:
     if kept is None:
         return
     line = Line(
-        kind="erasure",
+        kind=ERASURE,
         tenant_id=erasure.tenant_id,
         reference=erasure.reference,
         subject=erasure.digest,
@@ -90,6 +101,49 @@ def suppress(erasure: Erasure) -> None:
     )
     if not any(one.reference == line.reference for one in read_list(kept, erasure.tenant_id)):
         kept.append(erasure.tenant_id, line.as_text())
+
+
+def suppress_withdrawals(tenant_id: int) -> int:
+    """
+    Add to the list what was withdrawn in one tenant since it was last done; return how many.
+
+    Called by housekeeping: a backup that is restored knows only the consent.
+
+    Raises:
+        StoreFailed, SuppressionsRefused: see `read_list`.
+    """
+    kept = configured_list()
+    if kept is None:
+        return 0
+    known = _known_withdrawals(kept, tenant_id)
+    newest = max((int(one.partition(":")[0]) for one in known), default=0)
+    with unit_of_work(tenant_id=tenant_id, actor=SYSTEM):
+        found = list_withdrawals(tenant_id=tenant_id, after=max(0, newest - OVERLAP), most=MOST)
+    fresh = [one for one in found if f"{one.id}:{one.entry}" not in known]
+    for one in fresh:
+        line = Line(
+            kind=WITHDRAWAL,
+            tenant_id=tenant_id,
+            reference=f"{one.id}:{one.entry}",
+            subject=name_digest(tenant_id, one.subject),
+            at=format_time(one.at),
+            key=key_name(),
+            purposes=(one.purpose,),
+        )
+        kept.append(tenant_id, line.as_text())
+        known.add(line.reference)
+    return len(fresh)
+
+
+#: What this process knows to stand in the list, by tenant: it is read once.
+_known: dict[int, set[str]] = {}
+
+
+def _known_withdrawals(kept: Store, tenant_id: int) -> set[str]:
+    if tenant_id not in _known:
+        lines = read_list(kept, tenant_id)
+        _known[tenant_id] = {one.reference for one in lines if one.kind == WITHDRAWAL}
+    return _known[tenant_id]
 
 
 def read_list(kept: Store, tenant_id: int) -> Iterator[Line]:

@@ -16,6 +16,7 @@ from audit.actors import Actor
 from audit.services import record_event
 from tenants.exceptions import Forbidden, StaleRevision
 from tenants.models import Tenant
+from tenants.restores import check_current
 from tenants.tracing import unit_span, waiting
 
 #: What `consentful_enter` raises where the wait for a fence ended with the person's erasure.
@@ -66,6 +67,7 @@ def unit_of_work(
     Raises:
         RuntimeError: the unit is nested in one of another tenant, or asks for a stronger or a
             further fence than its outermost unit took. Both can deadlock with a twin.
+        StoreUnavailable: the database is an older copy that awaits its erasures.
         StaleRevision: the person was forgotten while this unit waited for the fence.
         ServiceError: whatever the block refuses; a 403 leaves one denied event.
     """
@@ -78,6 +80,8 @@ def unit_of_work(
         return
 
     unit = Unit(tenant_id, actor, dict.fromkeys(subjects, exclusive))
+    if unit.fences:
+        check_current()
     try:
         with (
             unit_span(tenant_id=tenant_id, fenced=len(unit.fences)) as span,

@@ -11,17 +11,24 @@ ALTER TABLE consentful_erasure_holder
 
 SELECT consentful_attach('consentful_erasure', 'erasure');
 SELECT consentful_attach('consentful_erasure_holder', 'erasure_holder');
+SELECT consentful_attach('consentful_reapplied', 'reapplied');
+SELECT consentful_isolate('consentful_reapplied');
 SELECT consentful_isolate('consentful_erasure');
 SELECT consentful_isolate('consentful_erasure_holder');
 
--- Which of these erasures the database does not know, whichever tenant they were of. It knew all of
+-- Which of these the database does not know, whichever tenant they were of: erasures by their
+-- reference, withdrawals as the id and the name of the ledger's entry, ``17:3f9a…``. It knew all of
 -- them once: where one is absent, an older copy of the database was put in its place.
-CREATE FUNCTION consentful_unknown_erasures(refs text[]) RETURNS SETOF text
+CREATE FUNCTION consentful_unknown(refs text[]) RETURNS SETOF text
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
     SELECT ref FROM unnest(refs) AS ref
     WHERE NOT EXISTS (SELECT FROM consentful_erasure WHERE reference = ref)
+      AND NOT EXISTS (SELECT FROM consentful_consent_entry
+                      WHERE id = CASE WHEN ref ~ '^[0-9]+:' THEN split_part(ref, ':', 1)::bigint END
+                        AND entry = split_part(ref, ':', 2))
+      AND NOT EXISTS (SELECT FROM consentful_reapplied WHERE reference = ref)
 $$;
 
 -- The tenants that have erasures which are not finished; a job enters each of them by itself.
