@@ -7,6 +7,9 @@ from tenants.views import UnknownRoute
 
 urlpatterns = [
     path("tenants/<str:tenant>/subjects/<str:subject>/data", views.SubjectDataView.as_view()),
+    path(
+        "tenants/<str:tenant>/subjects/<str:subject>/activity", views.SubjectActivityView.as_view()
+    ),
     # Last of all: what no route names is answered in the same form everywhere.
     re_path(r"", UnknownRoute.as_view()),
 ]
