@@ -44,6 +44,7 @@ class Attempt:
     target: Target
     erasure: Erasure
     number: int
+    found: int
 
 
 def run_erasures() -> int:
@@ -99,7 +100,9 @@ def _claim(tenant_id: int, reference: str, only: Sequence[str] | None) -> Attemp
             attempts=F("attempts") + 1, due_at=RawSQL("consentful_now() + %s", [LEASE])
         )
         erasure = Erasure.objects.get(tenant_id=tenant_id, pk=row.erasure_id)
-    return Attempt(row.pk, row.holder, _target_of(erasure), erasure, row.attempts + 1)
+    return Attempt(
+        row.pk, row.holder, _target_of(erasure), erasure, row.attempts + 1, row.found or 0
+    )
 
 
 def _target_of(erasure: Erasure) -> Target:
@@ -144,7 +147,7 @@ def _erase(attempt: Attempt) -> Result:
         suppress(attempt.erasure)
         return Result(1, NOTHING_LEFT)
     holder = _holder_called(attempt.name)
-    before = holder.count(target=attempt.target, store=attempt.name)
+    before = _note_found(attempt, holder.count(target=attempt.target, store=attempt.name))
     remainder = holder.erase(target=attempt.target, store=attempt.name)
     left = holder.count(target=attempt.target, store=attempt.name)
     if remainder is None:
@@ -152,6 +155,15 @@ def _erase(attempt: Attempt) -> Result:
     if left != remainder.held and remainder.is_recallable:
         raise HolderFailed(f"After it was asked to erase, {left} things are still there.")
     return Result(max(before - left, 0), remainder)
+
+
+def _note_found(attempt: Attempt, count: int) -> int:
+    """Keep how much there was before the first attempt: should this one be cut short, it is known."""
+    if count <= attempt.found:
+        return attempt.found
+    with unit_of_work(tenant_id=attempt.target.tenant_id, actor=SYSTEM):
+        ErasureHolder.objects.filter(pk=attempt.row_id).update(found=count)
+    return count
 
 
 def _holder_called(name: str) -> PersonalData:

@@ -15,7 +15,7 @@ SECRET_KEY = "for-tests-alone"
 SIGNING_KEY = None
 # Databases of runs come and go; what was signed about one says nothing about the next.
 CONSENTFUL_CHECKPOINTS = None
-CONSENTFUL_SUPPRESSIONS = None
+CONSENTFUL_SUPPRESSIONS = os.environ.get("TEST_SUPPRESSIONS")
 CONSENTFUL_SUPPRESSION_KEY = "for-tests-alone"
 DEBUG = False
 IS_DEVELOPMENT = True
