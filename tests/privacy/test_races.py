@@ -49,11 +49,6 @@ def wait_for(count: int) -> None:
         time.sleep(0.01)
 
 
-@pytest.fixture
-def patient(owner_does: Callable[[str], None]) -> None:
-    """Nothing: waits are bounded by three seconds, which the tests below stay within."""
-
-
 def test_C063_what_waits_for_the_erasure_stores_nothing(world: World) -> None:
     """Also what needs no consent: a contract's record would bring the person back."""
     assert world.alice.give("me", "support").status == 200
@@ -106,9 +101,11 @@ def test_twins_that_forget_the_same_person_both_succeed(world: World) -> None:
     assert world.alice.write("me", "theme", "dark").status == 201
     assert world.operator.token
     answers = race(
-        lambda: world.alice.post("subjects/me/erasures", {}),
-        lambda: world.operator.post("subjects/alice/erasures", {}, query={"reason": "asked"}),
-        lambda: world.alice.post("subjects/me/erasures", {}),
+        [
+            lambda: world.alice.post("subjects/me/erasures", {}),
+            lambda: world.operator.post("subjects/alice/erasures", {}, query={"reason": "asked"}),
+            lambda: world.alice.post("subjects/me/erasures", {}),
+        ]
     )
     assert [answer.status for answer in answers] == [201, 201, 201]
     counts = [
@@ -131,9 +128,11 @@ def test_writers_and_erasures_at_once_leave_all_or_nothing(world: World, again: 
         return world.alice.give("me", "support")
 
     answers = race(
-        *(write(number) for number in range(4)),
-        lambda: world.alice.post("subjects/me/erasures", {}),
-        say_yes,
+        [
+            *(write(number) for number in range(4)),
+            lambda: world.alice.post("subjects/me/erasures", {}),
+            say_yes,
+        ]
     )
     assert answers[4].status == 201, answers[4]
     assert {answer.status for answer in answers[:4]} <= {201, 409}
