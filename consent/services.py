@@ -24,6 +24,7 @@ from consent.ledger import (
 from consent.models import SERVE, Decision, Notice, Purpose, PurposeUserPermission
 from consent.selectors import Pending, State, get_purpose
 from tenants.callers import Caller
+from tenants.erasure import note_return
 from tenants.exceptions import ValidationError
 from tenants.idempotency import IdempotencyKey
 from tenants.scopes import Scope
@@ -110,6 +111,8 @@ def decide(
                 caller, subject, found, decision, notice=notice, expires_at=expires_at,
                 method=method, evidence=evidence,
             )  # fmt: skip
+            if notice is not None and before.status == "none":
+                note_return(tenant_id=caller.tenant_id, subject=subject)
             after = state_of(caller.tenant_id, subject, purpose)
         if once is not None:
             once.keep_answer(_answer_of(after), subject=subject)
