@@ -136,7 +136,8 @@ def test_a_forgotten_person_is_a_pseudonym_and_found_by_its_reference(
     for text in (erasure.reference, pseudonym, f"subject {erasure.subject_id}", NAME):
         found = operator.get(url(Erasure, "changelist"), {"q": text}).text
         assert erasure.reference in found
-        assert NAME not in found.replace(f'value="{NAME}"', "").replace(f"q={NAME}", "")
+        rest = found.replace(f'value="{NAME}"', "").replace(f"q={NAME}", "")
+        assert re.findall(f".{{0,60}}{NAME}.{{0,20}}", rest) == []
     assert erasure.reference not in operator.get(url(Erasure, "changelist"), {"q": "bob"}).text
     by_person = operator.get(url(Erasure, "changelist"), {"subject": erasure.subject_id}).text
     assert erasure.reference in by_person
@@ -190,7 +191,7 @@ def test_the_receipt_is_shown_and_handed_out(
     assert "no-store" in answer["Cache-Control"]
     (tmp_path / "receipt.jws").write_bytes(answer.content)
     call_command("verify_erasure", str(tmp_path / "receipt.jws"))
-    assert "genuine" in capsys.readouterr().out
+    assert "genuine" in "".join(capsys.readouterr())
     assert NAME not in json.dumps(answer.content.decode())
 
 

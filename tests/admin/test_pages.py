@@ -18,8 +18,10 @@ from consent.models import (
     Purpose,
     PurposeGroupPermission,
     PurposeUserPermission,
+    Restriction,
 )
 from preferences.models import Definition, Preference
+from privacy.models import Erasure
 from tenants.admin_base import TenantModelAdmin
 from tenants.models import Subject, Tenant, TenantGroupPermission, TenantUserPermission, Token
 from tenants.roles import Role
@@ -34,7 +36,7 @@ PAGES = {
     for model, page in admin.site._registry.items()
     if isinstance(page, TenantModelAdmin)
 }
-APPEND_ONLY = [ConsentEntry, ConsentState, Event, Seal]
+APPEND_ONLY = [ConsentEntry, ConsentState, Event, Seal, Restriction, Erasure]
 
 
 def enter(client, tenant):
@@ -68,6 +70,12 @@ def fill(tenant):
     assert api.give("me", "support", locale="en").status in (200, 201)
     assert api.write("user::alice", "nickname", "value-nobody-sees").status == 201
     assert agent.token
+    staff = API(tenant.slug, make_persona(tenant, "operator").token)
+    why = {"evidence": "a letter"}
+    assert staff.put("subjects/ward/restrictions/theme", why).status == 200
+    assert staff.put("subjects/ward/guardians/alice", why).status in (200, 201)
+    erased = staff.post("subjects/bob/erasures", {"keys": ["theme"]}, query={"reason": "asked"})
+    assert erased.status == 201
     group = Group.objects.create(name=unique("group"))
     with unit_of_work(tenant_id=tenant.pk, actor=SYSTEM):
         TenantGroupPermission.objects.create(
@@ -100,11 +108,12 @@ def boss(tenant):
 
 
 def test_the_pages_that_exist():
-    ours = {"audit", "tenants", "consent", "preferences"}
+    ours = {"audit", "tenants", "consent", "preferences", "privacy"}
     assert {model.__name__ for model in PAGES if model.__module__.split(".")[0] in ours} == {
         "Tenant", "Subject", "TenantUserPermission", "TenantGroupPermission", "Token", "Purpose",
         "Notice", "Definition", "UndeclaredRule", "PurposeUserPermission",
         "PurposeGroupPermission", "Preference", "ConsentEntry", "ConsentState", "Event", "Seal",
+        "Guardianship", "Restriction", "Erasure",
     }  # fmt: skip
 
 
