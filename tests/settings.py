@@ -10,7 +10,7 @@ from pathlib import Path
 
 from config.logs import make_logging
 from config.settings import *  # noqa: F403
-from config.settings import DATABASES
+from config.settings import DATABASES, MIDDLEWARE
 
 SECRET_KEY = "for-tests-alone"
 SIGNING_KEY = None
@@ -30,6 +30,10 @@ LOGGING = make_logging(LOG_FORMAT)
 CONSENTFUL_ERASURE_JOBS = None
 METRICS_TOKEN = None
 CONSENTFUL_METRICS_DIRECTORY = None
+
+MIDDLEWARE[MIDDLEWARE.index("whitenoise.middleware.WhiteNoiseMiddleware")] = (
+    "tests.static.FoundOnce"
+)
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
