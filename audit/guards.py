@@ -85,4 +85,6 @@ def check_capture(using: str) -> Iterator[Finding]:
             "consentful_insert_only": (function, BEFORE_REWRITE),
             "consentful_insert_only_all": ("consentful_refuse", BEFORE_TRUNCATE),
         }
+        if trail is Seal:
+            expected["consentful_follow"] = ("consentful_follow", BEFORE_INSERT)
         yield from check_triggers(trail._meta.db_table, expected, using=using)
