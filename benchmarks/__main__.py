@@ -41,7 +41,9 @@ def main(arguments: Sequence[str]) -> int:
         run = runs.Run(effort, population.populate(effort))
         for name in options.only or MODULES:
             tell(f"Measuring {name} ...")
-            readings += importlib.import_module(f"benchmarks.{name}").measure(run)
+            taken = list(importlib.import_module(f"benchmarks.{name}").measure(run))
+            check_complete(name, [reading.measure for reading in taken])
+            readings += taken
         seconds = time.monotonic() - began
         report.print_report(console, readings, seconds=seconds)
         if options.json:
@@ -64,6 +66,18 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
         "--gate", action="store_true", help="fail where a goal is missed or a twin is off"
     )
     return parser.parse_args(arguments)
+
+
+def check_complete(module: str, taken: Sequence[str]) -> None:
+    """
+    See to it that nothing is left out unnoticed.
+
+    Raises:
+        RuntimeError: the module took other measures than it is said to take.
+    """
+    declared = [measure.name for measure in MEASURES if measure.module == module]
+    if sorted(taken) != sorted(declared):
+        raise RuntimeError(f"benchmarks.{module} took {taken}, and was to take {declared}.")
 
 
 def tell(words: str) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import psycopg
 from django.db import connection as django_connection
 
-from benchmarks.settings import DATABASE_PREFIX
 from config.postgresql.base import DatabaseWrapper
 
 FLOORS = Path(__file__).with_name("floors.sql")
@@ -39,13 +38,12 @@ def fresh_database() -> Iterator[str]:
 
 
 def drop_what_was_left() -> None:
-    """Drop databases of runs that were killed."""
+    """Drop databases of runs that were killed: each is named after its process."""
+    prefix = str(store().settings_dict["TEST"]["NAME"]).rstrip("0123456789")
     with store()._nodb_cursor() as cursor:
-        cursor.execute(
-            "SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [DATABASE_PREFIX]
-        )
+        cursor.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [prefix])
         for (name,) in cursor.fetchall():
-            if not _is_running(int(name.removeprefix(DATABASE_PREFIX))):
+            if not _is_running(int(name.removeprefix(prefix))):
                 cursor.execute(f'DROP DATABASE IF EXISTS "{name}"')
 
 

@@ -57,8 +57,8 @@ class Effort:
     people_per_tenant: int
 
 
-FULL = Effort(rounds=12, seconds=0.4, tenants=10, people_per_tenant=1000)
-QUICK = Effort(rounds=6, seconds=0.2, tenants=4, people_per_tenant=250)
+FULL = Effort(rounds=15, seconds=0.4, tenants=10, people_per_tenant=1000)
+QUICK = Effort(rounds=5, seconds=0.2, tenants=4, people_per_tenant=250)
 
 
 @dataclass(frozen=True, slots=True)

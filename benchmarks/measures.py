@@ -1,4 +1,9 @@
-"""Every measure by name: what it is compared with, its goal and its stretch. Times nothing."""
+"""
+Every measure by name: what it is compared with, its goal and its stretch. Times nothing.
+
+A new one has its entry here, and is taken by a module of this package with a function
+``measure(run)`` that yields a `benchmarks.runs.Reading` for each of the module's entries.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +24,22 @@ class Scale(Enum):
     def is_lower_better(self) -> bool:
         """Whether a smaller number is a better one."""
         return self in (Scale.TIME, Scale.MILLISECONDS)
+
+    def describe(self, value: float) -> str:
+        """Return a number with what it means."""
+        match self:
+            case Scale.TIME:
+                return f"{value:.2f} x"
+            case Scale.SPEED:
+                return f"{value:.1f} x faster"
+            case Scale.RATE:
+                return f"{value:.0%}" if value < 1 else f"{value:.1f} x rate"
+            case Scale.MILLISECONDS:
+                return f"{value:.1f} ms"
+
+    def describe_bound(self, bound: float) -> str:
+        """Return a goal with the direction that is better."""
+        return f"{'≤' if self.is_lower_better else '≥'} {self.describe(bound)}"
 
     @property
     def comparison(self) -> Comparison:

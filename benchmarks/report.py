@@ -13,7 +13,7 @@ from rich.table import Table
 
 from benchmarks.database import connect
 from benchmarks.harness import TWIN_LEAST, TWIN_MOST, is_trusted
-from benchmarks.measures import Measure, Scale, find_measure
+from benchmarks.measures import Measure, find_measure
 from benchmarks.runs import Reading
 
 COLUMNS = ("measure", "median", "p99", "per second", "result", "goal", "stretch", "holds", "twin")
@@ -66,9 +66,9 @@ def print_report(console: Console, readings: Sequence[Reading], *, seconds: floa
             format_time(reading.median),
             format_time(reading.p99),
             f"{reading.per_second:,.0f}",
-            format_value(measure.scale, reading.value),
-            format_goal(measure.scale, measure.goal),
-            format_goal(measure.scale, measure.stretch),
+            measure.scale.describe(reading.value),
+            measure.scale.describe_bound(measure.goal),
+            measure.scale.describe_bound(measure.stretch),
             verdict(measure, reading.value),
             "" if reading.twin is None else f"{reading.twin:.2f}",
         )
@@ -97,24 +97,6 @@ def verdict(measure: Measure, value: float) -> str:
 def format_time(seconds: float) -> str:
     """Return a latency in the unit that suits it."""
     return f"{seconds * 1e3:.1f} ms" if seconds >= 0.01 else f"{seconds * 1e6:,.0f} µs"
-
-
-def format_value(scale: Scale, value: float) -> str:
-    """Return a number with what it means."""
-    match scale:
-        case Scale.TIME:
-            return f"{value:.2f} x"
-        case Scale.SPEED:
-            return f"{value:.1f} x faster"
-        case Scale.RATE:
-            return f"{value:.0%}" if value < 1 else f"{value:.1f} x rate"
-        case Scale.MILLISECONDS:
-            return f"{value:.1f} ms"
-
-
-def format_goal(scale: Scale, bound: float) -> str:
-    """Return a goal with the direction that is better."""
-    return f"{'≤' if scale.is_lower_better else '≥'} {format_value(scale, bound)}"
 
 
 def write_json(path: Path, report: dict[str, Any]) -> None:

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from benchmarks.harness import Effort, Sampler, take_turns, time_of
 from benchmarks.measures import find_measure
-from benchmarks.population import Population
+
+if TYPE_CHECKING:
+    # Needs the peers, which are installed where benchmarks run; ratios are checked elsewhere too.
+    from benchmarks.population import Population
 
 #: The candidate of this name is the floor; its copy runs along as one more.
 FLOOR = "floor"
@@ -17,7 +21,7 @@ class Run:
     """How thorough a run is, and what it stands on."""
 
     effort: Effort
-    population: Population
+    population: "Population"
 
     def twinned[T](self, candidates: Mapping[str, T]) -> dict[str, T]:
         """Return the candidates and the twin of their floor."""
@@ -59,15 +63,15 @@ def compare(
     samplers: Mapping[str, Sampler],
     pairs: Mapping[str, Pair],
     *,
-    seconds: float | None = None,
+    longer: float = 1.0,
 ) -> Iterator[Reading]:
     """
     Let the candidates take turns, and yield a reading for each measure named in `pairs`.
 
     Args:
-        seconds: of one slice, where the run's own is too short.
+        longer: how many times as long as the run's own a slice must be, for what takes long.
     """
-    series = take_turns(samplers, rounds=run.effort.rounds, seconds=seconds or run.effort.seconds)
+    series = take_turns(samplers, rounds=run.effort.rounds, seconds=run.effort.seconds * longer)
     twin = series[TWIN].against(series[FLOOR], time_of) if TWIN in series else None
     for name, pair in pairs.items():
         mine, its = series[pair.candidate], series[pair.against]

@@ -32,8 +32,8 @@ GET, PUT = "get", "put"
 PEER_GET, PEER_PUT = "viewset get", "viewset put"
 
 CONNECTIONS = 8
-#: Eight connections need a while until each has its share.
-SECONDS = 1.0
+#: Eight connections need longer slices than one, until each has its share.
+LONGER = 2.5
 #: Threads of the server start, and connect to the database, as they are needed.
 WARMING = 1.0
 #: Seconds that the service may take to start, and to end.
@@ -63,7 +63,7 @@ def measure(run: Run) -> Iterator[Reading]:
                 "http-get-viewset": Pair(GET, PEER_GET),
                 "http-put-viewset": Pair(PUT, PEER_PUT),
             },
-            seconds=max(SECONDS, run.effort.seconds),
+            longer=LONGER,
         )
 
 

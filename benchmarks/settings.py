@@ -28,8 +28,7 @@ INSTALLED_APPS = [
 ]
 
 #: Runs that share a server have databases of their own, named after their process.
-DATABASE_PREFIX = "bench_consentful_"
-DATABASES["default"]["TEST"] = {"NAME": f"{DATABASE_PREFIX}{os.getpid()}"}
+DATABASES["default"]["TEST"] = {"NAME": f"bench_consentful_{os.getpid()}"}
 
 # The server that a run starts works on the database of the run.
 if os.environ.get("BENCH_DATABASE"):

@@ -18,6 +18,9 @@ class Kept(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
+    # Said aloud, since the checks of types know only the apps of the service.
+    objects: ClassVar[models.Manager[Any]] = models.Manager()
+
     class Meta:
         abstract = True
         constraints: ClassVar[list[Any]] = [
