@@ -105,6 +105,9 @@ CONSTANT = "a constant Django view behind the same middleware"
 SERVED = "a constant view of the same server"
 VIEWSET = "Django REST framework's ModelViewSet, TokenAuthentication, django-simple-history"
 
+ALONE = "the same writer alone"
+FEW = "the same among 10 thousand"
+
 #: In the order of the report. A module takes all of its measures in one go.
 MEASURES = (
     _measure("read-1", "reads", "gated read, 1 connection", SELECT, Scale.TIME, 2.0, 1.6),
@@ -123,6 +126,12 @@ MEASURES = (
     _measure("http-put", "served", "PUT over HTTP, one core, 8 connections", SERVED, Scale.RATE, 0.25, 0.35),
     _measure("http-get-viewset", "served", "GET over HTTP, one core, 8 connections", VIEWSET, Scale.RATE, 4, 5),
     _measure("http-put-viewset", "served", "PUT over HTTP, one core, 8 connections", VIEWSET, Scale.RATE, 5, 6),
+    _measure("withdrawal", "concurrency", "withdrawal beside 16 writers of the same person, p99, and no late write", "idle: told below", Scale.MILLISECONDS, 50, 25),
+    _measure("purge", "concurrency", "p99 of a write while expired records are purged", ALONE, Scale.TIME, 3, 2),
+    _measure("sealing", "concurrency", "gated write beside the sealer at full load", ALONE, Scale.TIME, 1.1, 1.05),
+    _measure("growth-1m", "growth", "gated read among 1 million records", FEW, Scale.TIME, 1.4, 1.2),
+    _measure("growth-5m", "growth", "gated read among 5 million records", FEW, Scale.TIME, 1.5, 1.3),
+    _measure("depth", "growth", "list of 100 behind 450 thousand others", "the first 100", Scale.TIME, 1.3, 1.1),
 )  # fmt: skip
 
 
