@@ -96,6 +96,13 @@ SEALS = """
            target_salt || revision_after, revision_after || target_salt, at
     FROM consentful_audit_event ORDER BY id
 """
+#: Where each chain stands, so that the sealer goes on from there.
+HEADS = """
+    INSERT INTO consentful_audit_head (tenant_id, sequence, hash, cluster, horizon, resume)
+    SELECT DISTINCT ON (tenant_id) tenant_id, sequence, hash, consentful_cluster(),
+           pg_snapshot_xmin(pg_current_snapshot())::text::bigint, 9223372036854775807
+    FROM consentful_audit_seal ORDER BY tenant_id, sequence DESC
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +178,13 @@ def fill(people_per_tenant: int, *, with_trail: bool, shared: Mapping[str, int])
         "people": people_per_tenant, "tenants": list(tenants), "purpose": PURPOSE,
         "keys": list(KEYS), "value": json.dumps(VALUES[0]),
     }  # fmt: skip
-    statements = [PEOPLE, CONSENTS, STATES, RECORDS, *([EVENTS, SEALS] if with_trail else [])]
+    statements = [
+        PEOPLE,
+        CONSENTS,
+        STATES,
+        RECORDS,
+        *([EVENTS, SEALS, HEADS] if with_trail else []),
+    ]
     with connect(as_owner=True) as owner, at_rest(owner):
         for scope, rows in shared.items():
             add_shared(owner, tenant=next(iter(tenants)), scope=scope, rows=rows)
