@@ -79,13 +79,14 @@ SHARED = """
            md5('r' || n), md5('s' || n)
     FROM generate_series(1, %(rows)s) n
 """
-#: One creation of each record, as capture writes it: as many bytes, and no digest that verifies.
+#: One creation of each record, as capture writes it: as many bytes, and no digest that verifies. Their
+#: transactions lie before every real one.
 EVENTS = """
     INSERT INTO consentful_audit_event (
         tenant_id, at, transaction, cluster, action, outcome, record, record_id, subject_id, actor_id,
         purpose, changed, revision_after, row_digest, target_digest, actor_digest, subject, scope,
         key, request_id, target_salt, actor, actor_salt)
-    SELECT tenant_id, now(), id, 1, 'preference.created', 'done', 'preference', id, subject_id,
+    SELECT tenant_id, now(), id - 1000000000000, 1, 'preference.created', 'done', 'preference', id, subject_id,
            subject_id::text, %(purpose)s, '{}', revision, revision || salt, salt || revision,
            revision || revision, actor, scope, key, salt, salt, actor, salt
     FROM consentful_preference ORDER BY id

@@ -63,12 +63,11 @@ BEGIN
         head.sequence := head.sequence + 1;
         head.hash := chained;
         sealed := sealed + 1;
+        resume := event.id + 1;
     END LOOP;
+    -- A full batch goes on behind its last event, so that a backlog is not read again for each.
     IF sealed < most THEN
         resume := coalesce(undecided, 9223372036854775807);
-    ELSE
-        horizon := head.horizon;
-        resume := head.resume;
     END IF;
     UPDATE consentful_audit_head h
     SET sequence = head.sequence, hash = head.hash, cluster = here,

@@ -106,3 +106,29 @@ def test_no_second_link_follows_a_link(
         with pytest.raises(psycopg.errors.UniqueViolation):
             owner_connection.execute(statement, [place, world.id])
     assert world.verify() == []
+
+
+def test_a_backlog_is_sealed_batch_by_batch_and_nothing_is_passed_by(world: World) -> None:
+    """A full batch ends among events that wait; an older transaction commits in between."""
+    with opened(world) as older:
+        older.execute(
+            "UPDATE consentful_preference SET seen_count = 2 WHERE id = %s", [world.preference.pk]
+        )
+        with unit_of_work(tenant_id=world.id, actor=ACTOR):
+            for key in "abcdef":
+                create_preference(world.tenant, key)
+        older.commit()
+    world.settle()
+    sealed = []
+    with connection.cursor() as cursor:
+        while not sealed or sealed[-1]:
+            if len(sealed) < 3:
+                with unit_of_work(tenant_id=world.id, actor=ACTOR):
+                    create_preference(world.tenant, f"meanwhile {len(sealed)}")
+            world.settle()
+            cursor.execute("SELECT consentful_seal(%s, 2)", [world.id])
+            sealed.append(cursor.fetchone()[0])
+    assert sealed == [2, 2, 2, 2, 2, 0]
+    with unit_of_work(tenant_id=world.id, actor=ACTOR):
+        assert not Event.objects.filter(tenant_id=world.id, seal=None).exists()
+    assert world.verify() == []
