@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     runs = importlib.import_module("benchmarks.runs")
     report = importlib.import_module("benchmarks.report")
 
-    began = time.monotonic()
+    began, load = time.monotonic(), os.getloadavg()[0]
     console = Console(width=None if sys.stdout.isatty() else 160)
     readings = []
     effort = QUICK if options.quick else FULL
@@ -45,9 +45,9 @@ def main(arguments: Sequence[str]) -> int:
             check_complete(name, [reading.measure for reading in taken], is_quick=options.quick)
             readings += taken
         seconds = time.monotonic() - began
-        report.print_report(console, readings, seconds=seconds)
+        report.print_report(console, readings, seconds=seconds, load=load)
         if options.json:
-            told = report.describe(readings, seconds=seconds, is_quick=options.quick)
+            told = report.describe(readings, seconds=seconds, load=load, is_quick=options.quick)
             report.write_json(options.json, told)
     if not options.gate:
         return 0

@@ -218,9 +218,10 @@ def add_people(tenant_id: int, first: int, last: int) -> None:
 def grant_everything(owner: Connection[Any]) -> None:
     """Let the login that serves use the tables of floors and peers."""
     found = owner.execute(
-        "SELECT format('GRANT ALL ON %s TO consentful', oid::regclass) FROM pg_class"
+        "SELECT format('GRANT ALL ON %%s TO %%I', oid::regclass, %s::text) FROM pg_class"
         " WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'S')"
-        " AND relname SIMILAR TO '(floor|peer|peers|store|auditlog|authtoken)%'"
+        " AND relname SIMILAR TO '(floor|peer|peers|store|auditlog|authtoken)%%'",
+        [store().settings_dict["USER"]],
     )
     for (grant,) in found.fetchall():
         owner.execute(grant)

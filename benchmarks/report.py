@@ -19,24 +19,31 @@ from benchmarks.runs import Reading
 COLUMNS = ("measure", "median", "p99", "per second", "result", "goal", "stretch", "holds", "twin")
 
 
-def describe(readings: Sequence[Reading], *, seconds: float, is_quick: bool) -> dict[str, Any]:
-    """Return the run as JSON's types."""
+def describe(
+    readings: Sequence[Reading], *, seconds: float, load: float, is_quick: bool
+) -> dict[str, Any]:
+    """
+    Return the run as JSON's types.
+
+    Args:
+        load: the machine's load average before the run.
+    """
     return {
         "quick": is_quick,
         "seconds": round(seconds, 1),
         "trusted": are_trusted(readings),
-        "machine": describe_machine(),
+        "machine": describe_machine(load),
         "measures": [_describe(reading, find_measure(reading.measure)) for reading in readings],
     }
 
 
-def describe_machine() -> dict[str, Any]:
+def describe_machine(load: float) -> dict[str, Any]:
     """Return what numbers depend on besides the code."""
     with connect() as session:
         server = session.info.server_version
     return {
         "cores": os.cpu_count(),
-        "load": round(os.getloadavg()[0], 1),
+        "load": round(load, 1),
         "python": platform.python_version(),
         "django": django.get_version(),
         "postgresql": f"{server // 10000}.{server % 10000}",
@@ -49,12 +56,19 @@ def are_trusted(readings: Sequence[Reading]) -> bool:
     return all(is_trusted(one.twin) for one in readings if one.twin is not None)
 
 
+def is_busy(load: float) -> bool:
+    """Whether others used more than half of a core for each that there is."""
+    return load > (os.cpu_count() or 1) / 2
+
+
 def all_hold(readings: Sequence[Reading]) -> bool:
     """Whether every goal was met."""
     return all(find_measure(one.measure).holds(one.value) for one in readings)
 
 
-def print_report(console: Console, readings: Sequence[Reading], *, seconds: float) -> None:
+def print_report(
+    console: Console, readings: Sequence[Reading], *, seconds: float, load: float
+) -> None:
     """Print the table, and what must be known before anyone believes it."""
     table = Table(*COLUMNS, title="Consentful's benchmarks")
     for column in table.columns[1:]:
@@ -76,8 +90,13 @@ def print_report(console: Console, readings: Sequence[Reading], *, seconds: floa
     for reading in readings:
         if reading.note:
             console.print(f"{reading.measure}: {reading.note}")
-    machine = ", ".join(f"{name} {fact}" for name, fact in describe_machine().items())
+    machine = ", ".join(f"{name} {fact}" for name, fact in describe_machine(load).items())
     console.print(f"Took {seconds:.0f} seconds ({machine}).")
+    if is_busy(load):
+        console.print(
+            "The machine was busy before the run began. Whatever takes more steps than its floor had"
+            " to wait more often, and came out slower than it is."
+        )
     restless = [one for one in readings if one.twin is not None and not is_trusted(one.twin)]
     if restless:
         names = ", ".join(one.measure for one in restless)

@@ -51,14 +51,10 @@ DECLARE
 BEGIN
     PERFORM set_config('consentful.context', context, true);
     FOR live IN EXECUTE format(
-        'SELECT t.id, to_json(t) AS row_json, t.salt, t.revision FROM %s AS t'
-        ' WHERE t.id = ANY ($1) FOR SHARE %s',
+        'SELECT t.id, to_json(t) AS row_json, t.revision FROM %s AS t WHERE t.id = ANY ($1) FOR SHARE %s',
         target, CASE WHEN cardinality(row_ids) > 1 THEN 'SKIP LOCKED' END) USING row_ids
     LOOP
-        PERFORM consentful_append_row(
-            noun, 'snapshot', live.row_json, '{}', live.revision, live.revision,
-            encode(sha256(convert_to(
-                live.salt || ';' || consentful_row_text(live.row_json), 'UTF8')), 'hex'));
+        PERFORM consentful_append_row(noun, 'snapshot', live.row_json, live.revision);
         written := written || live.id;
     END LOOP;
     RETURN written;
