@@ -137,7 +137,7 @@ def test_a_link_taken_alone_is_found(world: World, attack: Any) -> None:
 def insert_copy(attack: Any, event_id: int, **changes: str) -> int:
     """Copy an event under another id, with columns replaced by SQL expressions."""
     columns = [field.column for field in Event._meta.concrete_fields]
-    chosen = {"id": "nextval(pg_get_serial_sequence('consentful_audit_event', 'id'))", **changes}
+    chosen = {"id": "nextval('consentful_audit_event_id_seq')", **changes}
     values = ", ".join(chosen.get(column, f'"{column}"') for column in columns)
     names = ", ".join(f'"{column}"' for column in columns)
     statement = (
