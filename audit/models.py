@@ -127,6 +127,7 @@ class Head(models.Model):
     sequence = models.BigIntegerField()
     hash = models.CharField(max_length=64)
     cluster = models.BigIntegerField()
+    started = models.DateTimeField(null=True, help_text="Start of the server that said so.")
     horizon = models.BigIntegerField(help_text="Events of older transactions are sealed, ...")
     resume = models.BigIntegerField(help_text="... but for those with this id or a larger one.")
 

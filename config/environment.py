@@ -112,7 +112,12 @@ def read_database(data_directory: Path) -> dict[str, Any]:
         return shared | {
             "NAME": DATABASE,
             "USER": RUNTIME,
-            "OPTIONS": {"embedded": data_directory, "owner": {"user": OWNER}},
+            # No pooler stands between, which might hand a prepared statement to somebody else.
+            "OPTIONS": {
+                "embedded": data_directory,
+                "owner": {"user": OWNER},
+                "prepare_threshold": 1,
+            },
         }
     login = _read_connection("DATABASE_URL")
     name = login.pop("dbname")

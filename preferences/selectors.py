@@ -14,12 +14,13 @@ from preferences.decisions import count_read
 from preferences.exceptions import refusal_of
 from preferences.models import Definition
 from preferences.readings import note_readings
-from preferences.records import COLUMNS, Record
+from preferences.records import Record
 from preferences.resolution import Effective, resolve
 from preferences.schemas import Schema, compile_schema
 from tenants.callers import Caller, check_reach
 from tenants.personal import PIECE
 from tenants.scopes import Scope, check_key
+from tenants.statements import fetch_row
 from tenants.units import store, unit_of_work
 
 
@@ -34,15 +35,13 @@ def get_preference(*, caller: Caller, scope: Scope, key: str) -> Record:
     """
     key = check_key(key)
     check_reach(caller, scope.subject)
-    with store().cursor() as cursor:
-        cursor.execute(
-            f"SELECT outcome, purpose, {COLUMNS} FROM"  # noqa: S608  constant text
-            " consentful_preference_get(%s, %s, %s, %s, %s, %s)",
-            [caller.tenant_id, str(scope), scope.kind, scope.subject, key, caller.agent_id],
+    outcome, purpose, record = Record.from_answer(
+        fetch_row(
+            "SELECT * FROM consentful_preference_get(%s, %s, %s, %s, %s, %s)",
+            (caller.tenant_id, str(scope), scope.kind, scope.subject, key, caller.agent_id),
         )
-        outcome, purpose, *row = cursor.fetchone()
+    )
     count_read(outcome, scope=scope, purpose=purpose)
-    record = Record.from_row(row, purpose)
     if outcome != "found" or record is None:
         raise refusal_of(outcome, scope=scope, key=key, purpose=purpose, record=None)
     note_readings(caller, (record,))
@@ -167,7 +166,7 @@ def list_preferences(
             [*filters, after, [one for one, _ in open_pairs], [one for _, one in open_pairs], most],
         )
         rows = cursor.fetchall()
-    records = [record for *row, slug in rows if (record := Record.from_row(row, slug))]
+    records = [Record.from_row(row, slug) for *row, slug in rows]
     note_readings(caller, records)
     withheld = sorted({(one.purpose, one.reason) for one in refused.values()})
     return records, [Withheld(*pair) for pair in withheld]
@@ -206,9 +205,7 @@ def personal_records(
                 [tenant_id, str(Scope.of_subject(subject)), last, key, key, piece],
             )
             rows = cursor.fetchall()
-        for *row, slug in rows:
-            if record := Record.from_row(row, slug):
-                yield record
+        yield from (Record.from_row(row, slug) for *row, slug in rows)
         if len(rows) < piece:
             return
         last = rows[-1][0]

@@ -10,7 +10,7 @@ from django.db.models.expressions import RawSQL
 from preferences.decisions import count_delete, count_refusal, count_write
 from preferences.exceptions import refusal_of
 from preferences.models import Preference, Writer
-from preferences.records import COLUMNS, Record
+from preferences.records import Record
 from preferences.selectors import find_declaration
 from preferences.values import (
     Deadline,
@@ -26,6 +26,7 @@ from tenants.exceptions import Forbidden, InvalidValue, ServiceError
 from tenants.idempotency import IdempotencyKey
 from tenants.metrics import count_purged
 from tenants.scopes import Scope, check_key
+from tenants.statements import fetch_row
 from tenants.times import format_time, parse_time
 from tenants.tracing import unit_span
 from tenants.units import current_unit, record_denied, store, unit_of_work
@@ -363,30 +364,22 @@ def _call(
         caller.agent_id,
         *more,
     ]
-    casts = _CASTS[verb]
     # Without a unit around it, this one statement is the transaction.
     traced = (
         nullcontext()
         if unit is not None
         else unit_span(tenant_id=caller.tenant_id, fenced=len(fences(scope)))
     )
-    with traced, store().cursor() as cursor:
-        cursor.execute(
-            f"SELECT outcome, purpose, {COLUMNS} FROM consentful_preference_{verb}({casts})",  # noqa: S608  constant text
-            arguments,
-        )
-        outcome, purpose, *row = cursor.fetchone()
-    return outcome, purpose, Record.from_row(row, purpose)
+    with traced:
+        return Record.from_answer(fetch_row(_STATEMENTS[verb], arguments))
 
 
-#: The types that psycopg cannot guess from a list or a None.
-_CASTS = {
-    "put": ", ".join(
-        ["%s"] * 12
-        + ["%s", "%s::text[]", "%s", "%s::text[]", "%s", "%s", "%s", "%s::bigint"]
-        + ["%s::timestamptz"]
-    ),
-    "delete": ", ".join(["%s"] * 8 + ["%s::text[]", "%s"]),
+#: With the types that psycopg cannot guess from a list or a None.
+_STATEMENTS = {
+    "put": "SELECT * FROM consentful_preference_put(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,"
+    " %s, %s::text[], %s, %s::text[], %s, %s, %s, %s::bigint, %s::timestamptz)",
+    "delete": "SELECT * FROM consentful_preference_delete(%s, %s, %s, %s, %s, %s, %s, %s,"
+    " %s::text[], %s)",
 }
 
 

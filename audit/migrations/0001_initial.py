@@ -19,6 +19,10 @@ class Migration(migrations.Migration):
                 ("hash", models.CharField(max_length=64)),
                 ("cluster", models.BigIntegerField()),
                 (
+                    "started",
+                    models.DateTimeField(help_text="Start of the server that said so.", null=True),
+                ),
+                (
                     "horizon",
                     models.BigIntegerField(
                         help_text="Events of older transactions are sealed, ..."

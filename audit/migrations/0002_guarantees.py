@@ -13,5 +13,6 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RunSQL((SQL / "foundation.sql").read_text("utf-8")),
         migrations.RunSQL((SQL / "capture.sql").read_text("utf-8")),
+        migrations.RunSQL((SQL / "compile.sql").read_text("utf-8")),
         migrations.RunSQL((SQL / "seal.sql").read_text("utf-8")),
     ]

@@ -57,8 +57,11 @@ BEGIN
             set_config('consentful.context', context, true),
             set_config('lock_timeout', '3s', true);
     -- Everyone takes several fences in the order of their keys, so nobody waits in a circle.
-    FOR fence IN
-        SELECT DISTINCT consentful_fence_key(tenant, name) AS key FROM unnest(subjects) AS name ORDER BY key
+    FOREACH fence IN ARRAY CASE cardinality(subjects)
+        WHEN 0 THEN '{}'
+        WHEN 1 THEN ARRAY[consentful_fence_key(tenant, subjects[1])]
+        ELSE ARRAY(SELECT DISTINCT consentful_fence_key(tenant, name) AS key
+                   FROM unnest(subjects) AS name ORDER BY key) END
     LOOP
         IF exclusive THEN
             PERFORM pg_advisory_xact_lock(fence);

@@ -44,19 +44,15 @@ SET lock_timeout = '3s'
 AS $$
 DECLARE
     row_json json;
-    row_salt text;
     revision text;
 BEGIN
     PERFORM set_config('consentful.context', context, true);
-    EXECUTE format('SELECT to_json(t), t.salt, t.revision FROM %s AS t WHERE t.id = $1 FOR SHARE',
-                   target)
-    INTO row_json, row_salt, revision USING row_id;
+    EXECUTE format('SELECT to_json(t), t.revision FROM %s AS t WHERE t.id = $1 FOR SHARE', target)
+    INTO row_json, revision USING row_id;
     IF row_json IS NULL THEN
         RETURN false;
     END IF;
-    PERFORM consentful_append_row(
-        noun, 'snapshot', row_json, '{}', revision, revision,
-        encode(sha256(convert_to(row_salt || ';' || consentful_row_text(row_json), 'UTF8')), 'hex'));
+    PERFORM consentful_append_row(noun, 'snapshot', row_json, revision);
     RETURN true;
 END
 $$;

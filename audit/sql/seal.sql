@@ -72,9 +72,10 @@ BEGIN
     END IF;
     UPDATE consentful_audit_head h
     SET sequence = head.sequence, hash = head.hash, cluster = here,
-        horizon = batch.horizon, resume = batch.resume
+        started = pg_postmaster_start_time(), horizon = batch.horizon, resume = batch.resume
     WHERE h.tenant_id = tenant
-      AND (sealed > 0 OR h.horizon <> batch.horizon OR h.resume <> batch.resume);
+      AND (sealed > 0 OR h.horizon <> batch.horizon OR h.resume <> batch.resume
+           OR h.started IS DISTINCT FROM pg_postmaster_start_time());
     RETURN sealed;
 END
 $$;

@@ -1,8 +1,12 @@
 -- The ledger, its current state, and the gate.
 
 CREATE OR REPLACE FUNCTION consentful_purpose_slug(tenant bigint, purpose bigint) RETURNS text
-LANGUAGE sql STABLE
-AS $$ SELECT slug FROM consentful_purpose WHERE tenant_id = tenant AND id = purpose $$;
+LANGUAGE plpgsql STABLE
+AS $$
+BEGIN
+    RETURN (SELECT p.slug FROM consentful_purpose p WHERE p.tenant_id = tenant AND p.id = purpose);
+END
+$$;
 
 -- Foreign keys ignore row-level security: those between tenant tables name the tenant too.
 ALTER TABLE consentful_purpose ADD CONSTRAINT consentful_purpose_in_tenant UNIQUE (tenant_id, id);
@@ -84,6 +88,22 @@ AS $$
     END
 $$;
 
+-- The verdict of the gate on what was found: NULL, or the code of the refusal. The one place that
+-- says what decides; those who look it up differ in how they come by the person. Inlined.
+CREATE FUNCTION consentful_verdict(
+    is_served boolean, lawful_basis text, required_version integer,
+    decision text, version integer, expires_at timestamptz, moment timestamptz
+) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+    SELECT CASE
+        WHEN NOT is_served THEN 'purpose_not_allowed'
+        WHEN lawful_basis = 'consent' AND consentful_consent_status(
+            decision, version, expires_at, required_version, moment) <> 'given'
+            THEN 'consent_required'
+    END
+$$;
+
 -- The gate: may this purpose be served for this person now, by this agent? Returns NULL or the
 -- code of the refusal. Under READ COMMITTED, with the fence held, the answer stays true until
 -- the transaction ends. A NULL agent is a person's own or an operator's credential.
@@ -92,27 +112,17 @@ CREATE FUNCTION consentful_gate(
 ) RETURNS text
 LANGUAGE plpgsql STABLE
 AS $$
-DECLARE
-    basis text;
-    required integer;
-    status text;
 BEGIN
-    IF agent IS NOT NULL AND NOT consentful_serves(tenant, agent, purpose) THEN
-        RETURN 'purpose_not_allowed';
-    END IF;
-    SELECT p.lawful_basis, p.required_version INTO basis, required
-    FROM consentful_purpose p WHERE p.tenant_id = tenant AND p.id = purpose;
-    IF basis = 'consent' THEN
-        SELECT consentful_consent_status(s.decision, s.version, s.expires_at, required, moment)
-        INTO status
-        FROM consentful_subject who JOIN consentful_consent_state s
-          ON s.tenant_id = tenant AND s.subject_id = who.id AND s.purpose_id = purpose
-        WHERE who.tenant_id = tenant AND who.external_id = subject;
-        IF status IS DISTINCT FROM 'given' THEN
-            RETURN 'consent_required';
-        END IF;
-    END IF;
-    RETURN NULL;
+    RETURN (
+        SELECT consentful_verdict(
+            CASE WHEN agent IS NULL THEN true ELSE consentful_serves(tenant, agent, purpose) END,
+            p.lawful_basis, p.required_version, s.decision, s.version, s.expires_at, moment)
+        FROM consentful_purpose p
+        LEFT JOIN consentful_subject who
+            ON who.tenant_id = tenant AND who.external_id = subject
+        LEFT JOIN consentful_consent_state s
+            ON s.tenant_id = tenant AND s.subject_id = who.id AND s.purpose_id = p.id
+        WHERE p.tenant_id = tenant AND p.id = purpose);
 END
 $$;
 

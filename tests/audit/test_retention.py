@@ -115,7 +115,7 @@ def test_the_login_that_serves_can_cut_nothing(world: World) -> None:
     for call in (
         "consentful_cut(1, 1, '', '', '{}')", "consentful_drop_cut(1, 1)",
         "consentful_uncovered(1, 1)", "consentful_snapshot('consentful_tenant', 'x', 1, '{}')",
-        "consentful_append_row('x', 'x', '{}', '{}', '', '', '')",
+        "consentful_append_row('x', 'x', '{}', '')",
     ):  # fmt: skip
         with pytest.raises(Exception, match="permission denied for function"):
             with unit_of_work(tenant_id=world.id, actor=ACTOR), connection.cursor() as cursor:
