@@ -39,6 +39,7 @@ def decide(
     evidence: str | None = None,
     entry: str | None = None,
     once: IdempotencyKey | None = None,
+    is_import: bool = False,
 ) -> tuple[State, bool]:
     """
     Record what a person decided, under the exclusive fence: true for everyone when it returns.
@@ -49,6 +50,7 @@ def decide(
     Args:
         version: the notice version that was shown; required to give.
         entry: the newest entry that the caller saw; an older one is refused.
+        is_import: it repeats what an export told, which the entry's method then says.
         evidence: how an operator knows; at most 2 KiB.
 
     Returns:
@@ -100,7 +102,8 @@ def decide(
             expires_at = None
         _append(
             caller, subject, found, decision, notice=notice, expires_at=expires_at,
-            method="user_confirmed" if is_own else "operator", evidence=evidence,
+            method="import" if is_import else "user_confirmed" if is_own else "operator",
+            evidence=evidence,
         )  # fmt: skip
         after = _state(caller.tenant_id, subject, purpose)
         if once is not None:

@@ -45,6 +45,8 @@ class Write:
         mode: ``create``; ``replace`` a live record that has one of `revisions`; ``any`` live
             record; ``upsert`` whatever stands there.
         none_match: tags of If-None-Match; where the live record has one, the answer is 412.
+        imported_as: set where an export is read back, never by a request: which of a definition's
+            writers first wrote it. Its provenance then says ``import``.
     """
 
     value: JSONValue
@@ -56,6 +58,7 @@ class Write:
     provenance_text: str = field(default_factory=lambda: check_provenance(None))
     deadline: Deadline = NO_DEADLINE
     none_match: Sequence[str] = ()
+    imported_as: Writer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +290,8 @@ def run_put(
             caller,
             scope,
             key,
-            writer_of(caller, scope),
-            source_of(caller, scope),
+            write.imported_as or writer_of(caller, scope),
+            "import" if write.imported_as else source_of(caller, scope),
             caller.username,
             declaration and declaration.revision,
             not faults and not is_check_only,
