@@ -24,6 +24,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from audit.verification import captured_models
+from benchmarks.measures import MEASURES
 from tenants.exceptions import all_errors
 from tenants.roles import Role
 
@@ -271,10 +272,29 @@ def _rst(text: str) -> str:
     return f"```{{eval-rst}}\n{text}\n```"
 
 
+# Benchmarks ----------------------------------------------------------------------------------
+
+
+def measures() -> str:
+    """Return every measure of the benchmarks with its goals."""
+    rows = [
+        [
+            _code(one.name),
+            one.title,
+            one.against,
+            one.scale.describe_bound(one.goal),
+            one.scale.describe_bound(one.stretch),
+        ]
+        for one in MEASURES
+    ]
+    return table(["name", "what is timed", "compared with", "goal", "stretch"], rows)
+
+
 # Sphinx --------------------------------------------------------------------------------------
 
 GENERATORS: dict[str, Callable[[], str]] = {
-    made.__name__: made for made in (actions, errors, further_commands, python, routes, settings)
+    made.__name__: made
+    for made in (actions, errors, further_commands, measures, python, routes, settings)
 }
 
 

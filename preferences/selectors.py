@@ -35,12 +35,27 @@ def get_preference(*, caller: Caller, scope: Scope, key: str) -> Record:
     """
     key = check_key(key)
     check_reach(caller, scope.subject)
-    outcome, purpose, record = Record.from_answer(
-        fetch_row(
-            "SELECT * FROM consentful_preference_get(%s, %s, %s, %s, %s, %s)",
-            (caller.tenant_id, str(scope), scope.kind, scope.subject, key, caller.agent_id),
-        )
+    answer = fetch_row(
+        "SELECT * FROM consentful_preference_get(%s, %s, %s, %s, %s, %s)",
+        [caller.tenant_id, *arguments_of_get(caller, scope, key).values()],
     )
+    return conclude_get(scope, key, answer)
+
+
+def arguments_of_get(caller: Caller, scope: Scope, key: str) -> dict[str, Any]:
+    """Return the arguments of `consentful_preference_get` behind the tenant."""
+    return {
+        "scope": str(scope),
+        "kind": scope.kind,
+        "subject": scope.subject,
+        "key": key,
+        "agent": caller.agent_id,
+    }
+
+
+def conclude_get(scope: Scope, key: str, answer: Sequence[Any] | None) -> Record:
+    """Return the record that a `consentful_answer` holds, or raise the refusal that it tells."""
+    outcome, purpose, record = Record.from_answer(answer)
     count_read(outcome, scope=scope, purpose=purpose)
     if outcome != "found" or record is None:
         raise refusal_of(outcome, scope=scope, key=key, purpose=purpose, record=None)

@@ -83,7 +83,11 @@ class TenantAPIView(APIView):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.allow = ", ".join(name.upper() for name in cls.http_method_names if hasattr(cls, name))
+        # What is read answers HEAD too: Django sees to it with each request.
+        answered = {"head": "get"}
+        cls.allow = ", ".join(
+            name.upper() for name in cls.http_method_names if hasattr(cls, answered.get(name, name))
+        )
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:

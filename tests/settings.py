@@ -9,7 +9,7 @@ import os
 
 from config.logs import make_logging
 from config.settings import *  # noqa: F403
-from config.settings import DATABASES
+from config.settings import DATABASES, MIDDLEWARE
 
 SECRET_KEY = "for-tests-alone"
 SIGNING_KEY = None
@@ -25,6 +25,10 @@ LOG_FORMAT = "text"
 LOGGING = make_logging(LOG_FORMAT)
 METRICS_TOKEN = None
 CONSENTFUL_METRICS_DIRECTORY = None
+
+MIDDLEWARE[MIDDLEWARE.index("whitenoise.middleware.WhiteNoiseMiddleware")] = (
+    "tests.static.FoundOnce"
+)
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 

@@ -16,4 +16,5 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RunSQL((SQL / "preferences.sql").read_text("utf-8")),
         migrations.RunSQL((SQL / "put.sql").read_text("utf-8")),
+        migrations.RunSQL((SQL / "batch.sql").read_text("utf-8")),
     ]
