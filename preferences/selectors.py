@@ -39,7 +39,7 @@ def get_preference(*, caller: Caller, scope: Scope, key: str) -> Record:
         "SELECT * FROM consentful_preference_get(%s, %s, %s, %s, %s, %s)",
         [caller.tenant_id, *arguments_of_get(caller, scope, key).values()],
     )
-    return conclude_get(scope, key, answer)
+    return conclude_get(caller, scope, key, answer)
 
 
 def arguments_of_get(caller: Caller, scope: Scope, key: str) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def arguments_of_get(caller: Caller, scope: Scope, key: str) -> dict[str, Any]:
     }
 
 
-def conclude_get(scope: Scope, key: str, answer: Sequence[Any] | None) -> Record:
+def conclude_get(caller: Caller, scope: Scope, key: str, answer: Sequence[Any] | None) -> Record:
     """Return the record that a `consentful_answer` holds, or raise the refusal that it tells."""
     outcome, purpose, record = Record.from_answer(answer)
     count_read(outcome, scope=scope, purpose=purpose)
