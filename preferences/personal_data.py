@@ -9,11 +9,12 @@ from django.db.models import Count, Max
 
 from audit.models import Event
 from consent.selectors import list_states
+from preferences import erasure
 from preferences.models import Preference, Reading
 from preferences.readings import readings_about
 from preferences.selectors import personal_records
 from tenants.documents import JSONValue
-from tenants.personal import PIECE, Item, Store, in_pieces
+from tenants.personal import NOTHING_LEFT, PIECE, Item, Remainder, Store, Target, in_pieces
 from tenants.times import format_time
 
 
@@ -95,3 +96,27 @@ def _readers(tenant_id: int, ids: Sequence[int]) -> dict[int, list[JSONValue]]:
     for record_id, reader, last_day, days in readers:
         found[record_id].append({"actor": reader, "last_day": last_day.isoformat(), "days": days})
     return found
+
+
+# Erasure -------------------------------------------------------------------------------------
+
+
+def erase(*, target: Target, store: str) -> Remainder | None:
+    """Erase what a store of this app holds of a target. Inside the unit of an erasure."""
+    if store == "readings":
+        erasure.delete_readings(target)
+        return NOTHING_LEFT
+    erasure.delete_records(target)
+    held = erasure.held(erasure.records_about(target)).count()
+    if target.is_whole:
+        erasure.hide_held_records(target)
+        erasure.rename_writer(target)
+    return Remainder(held=held)
+
+
+def count(*, target: Target, store: str) -> int:
+    """Return how much of a target there still is, held records among it."""
+    if store == "readings":
+        return erasure.readings_of(target).count()
+    found = erasure.records_about(target).count()
+    return found + erasure.records_written_by(target).count() if target.is_whole else found

@@ -12,3 +12,8 @@ class PrivacyConfig(InstalledApp):
 
     def ready(self) -> None:
         from privacy import checks  # noqa: F401  registers the system checks
+        from privacy.restores import watch
+        from tenants.restores import questions
+
+        if watch.is_behind not in questions:
+            questions.append(watch.is_behind)

@@ -21,7 +21,9 @@ def check_holders(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
             found.append(_wrong(f"{path} cannot be imported: {fault}"))
             continue
         absent = [
-            name for name in ("describe", "export") if not callable(getattr(holder, name, None))
+            name
+            for name in ("describe", "export", "erase", "count")
+            if not callable(getattr(holder, name, None))
         ]
         if absent:
             found.append(_wrong(f"{path} has no function {' and no '.join(absent)}."))

@@ -16,6 +16,7 @@ from django.utils.module_loading import import_string
 
 import consent.personal_data
 import preferences.personal_data
+import privacy.personal_data
 import tenants.personal_data
 from privacy.conf import personal_data
 from tenants.models import Subject
@@ -26,12 +27,14 @@ OURS: tuple[PersonalData, ...] = (
     tenants.personal_data,
     consent.personal_data,
     preferences.personal_data,
+    privacy.personal_data,
 )
 
 #: Models that can name a person and stand in no store, and why each of them need not.
 EXEMPT = {
     "consentful_tenants.Tenant": "Its external_id names an organisation.",
     "consentful_audit.Seal": "Holds hashes of events; what can be read stands in the event.",
+    "procrastinate.ProcrastinateJob": "Its only argument is the id of an erasure.",
     "sessions.Session": "Sealed text of the host's sign-in that expires by itself.",
     "guardian.UserObjectPermission": "Stays empty: roles and purposes have tables of their own.",
 }
@@ -50,6 +53,14 @@ NAMING_COLUMNS = frozenset({"external_id", "first_name", "last_name", "args", "s
 def holders() -> tuple[PersonalData, ...]:
     """Return everyone who holds something: our apps in their order, then the host's."""
     return (*OURS, *(load_holder(path) for path in personal_data()))
+
+
+def host_stores() -> Iterator[tuple[PersonalData, Store]]:
+    """Yield the host's own stores with their holders, in the order in which they are asked."""
+    for path in personal_data():
+        holder = load_holder(path)
+        for store in holder.describe():
+            yield holder, store
 
 
 def load_holder(path: str) -> PersonalData:

@@ -24,6 +24,7 @@ from preferences.values import (
     check_value,
 )
 from privacy.documents import Document
+from privacy.forgotten import Forgotten, find_forgotten
 from tenants.callers import Caller
 from tenants.documents import canonical
 from tenants.exceptions import (
@@ -70,6 +71,16 @@ class Step:
         return f"{sign} {self.kind} {self.name}" + (f": {self.why}" if self.why else "")
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One record of the document, checked for form: its place, key, purpose there, and its write."""
+
+    index: int
+    key: str
+    purpose: str | None
+    write: Write
+
+
 class _DryRun(Exception):
     """Ends the unit of a dry run, which takes everything back."""
 
@@ -89,7 +100,8 @@ def import_person(
         is_dry_run: say what would be done.
 
     Raises:
-        ValidationError: items are refused: `errors` names each, and nothing is stored.
+        ValidationError: items are refused: `errors` names each, and nothing is stored; or the person
+            was forgotten after the export was taken.
     """
     here = Scope.of_subject(document.subject if subject is None else subject, creating=True)
     caller = Caller(
@@ -103,8 +115,13 @@ def import_person(
         with unit_of_work(
             tenant_id=tenant.pk, actor=caller.actor, subjects=[here.name], exclusive=True
         ):
-            steps += _import_consents(caller, here, document)
-            steps += _import_records(caller, here, writes)
+            forgotten = find_forgotten(
+                tenant_id=tenant.pk, subject=here.name, since=parse_time(document.taken_at)
+            )
+            if forgotten.is_whole:
+                raise ValidationError("The person was forgotten after this export was taken.")
+            steps += _import_consents(caller, here, document, forgotten)
+            steps += _import_records(caller, here, writes, forgotten)
             if is_dry_run:
                 raise _DryRun
     except _DryRun:
@@ -115,7 +132,9 @@ def import_person(
 # Consents ------------------------------------------------------------------------------------
 
 
-def _import_consents(caller: Caller, here: Scope, document: Document) -> Iterator[Step]:
+def _import_consents(
+    caller: Caller, here: Scope, document: Document, forgotten: Forgotten
+) -> Iterator[Step]:
     states = {
         state.purpose: state for state in list_states(tenant_id=caller.tenant_id, subject=here.name)
     }
@@ -132,6 +151,8 @@ def _import_consents(caller: Caller, here: Scope, document: Document) -> Iterato
             yield replace(step, outcome="same")
         elif state.since is not None and state.since >= _moment(entry["at"], index):
             yield replace(step, why="something newer was decided here")
+        elif forgotten.at is not None and forgotten.at >= _moment(entry["at"], index):
+            yield replace(step, why="the person was forgotten here since then")
         else:
             until = entry["expires_at"] and _moment(entry["expires_at"], index)
             yield _decide(caller, here, document, step, entry, until)
@@ -175,7 +196,7 @@ def _moment(text: str, index: int) -> datetime:
 # Records -------------------------------------------------------------------------------------
 
 
-def _read_records(document: Document) -> list[tuple[int, str, Write]]:
+def _read_records(document: Document) -> list[Found]:
     """
     Return index, key and write of each record, all checked for form.
 
@@ -183,7 +204,7 @@ def _read_records(document: Document) -> list[tuple[int, str, Write]]:
         ValidationError: some are refused.
     """
     own = Scope.of_subject(document.subject)
-    found: list[tuple[int, str, Write]] = []
+    found: list[Found] = []
     seen: dict[str, int] = {}
     errors: list[FieldError] = []
     for index, item in enumerate(document.parts["preferences"]):
@@ -197,7 +218,7 @@ def _read_records(document: Document) -> list[tuple[int, str, Write]]:
                     f"The address stands at {seen[key]} already.", pointer="/key"
                 )
             seen[key] = index
-            found.append((index, key, _read_write(item)))
+            found.append(Found(index, key, item["purpose"], _read_write(item)))
         except ServiceError as refusal:
             errors += _located(refusal, index)
     _refuse(errors)
@@ -223,7 +244,7 @@ def _read_write(item: dict[str, Any]) -> Write:
 
 
 def _import_records(
-    caller: Caller, here: Scope, writes: Sequence[tuple[int, str, Write]]
+    caller: Caller, here: Scope, writes: Sequence[Found], forgotten: Forgotten
 ) -> Sequence[Step]:
     standing = {
         record.key: record.value_text
@@ -233,11 +254,14 @@ def _import_records(
     errors: list[FieldError] = []
     now = _now()
     # In the order of their addresses, like every change of several.
-    for index, key, write in sorted(writes, key=lambda one: one[1]):
+    for one in sorted(writes, key=lambda one: one.key):
+        index, key, write = one.index, one.key, one.write
         step = Step(kind="preference", name=key, outcome="left_out")
         until = write.deadline.expires_at
         if until is not None and until <= now:
             step = replace(step, why="its deadline has passed")
+        elif forgotten.has_record(key, one.purpose):
+            step = replace(step, why="it was forgotten after this export was taken")
         elif key in standing:
             is_same = standing[key] == canonical(write.value)
             step = replace(step, outcome="same") if is_same else replace(step, why=_KEPT)

@@ -34,6 +34,61 @@ class Store:
     models: Sequence[type[Model]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """
+    Whom an erasure is about, and what of them.
+
+    Attributes:
+        subject: the person's external id; the pseudonym, where that stands in its place by now.
+        subject_id: the person's row; None for somebody who was never known.
+        pseudonym: what takes the name's place.
+        logins: user ids of the person's own logins.
+        names: what those logins are called, for columns that name who did something.
+        keys, purposes: only records of these; None for the whole person.
+    """
+
+    tenant_id: int
+    subject: str
+    subject_id: int | None
+    pseudonym: str
+    logins: Sequence[str] = ()
+    names: Sequence[str] = ()
+    keys: Sequence[str] | None = None
+    purposes: Sequence[str] | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything about the person goes."""
+        return self.keys is None and self.purposes is None
+
+    @property
+    def scope(self) -> str:
+        """The scope of the person's own records."""
+        return f"user::{self.subject}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remainder:
+    """
+    What an erasure leaves in a store, and why.
+
+    Attributes:
+        held: things under a legal hold: they are asked for again until it ends.
+        kept: things that stay for good, without a name.
+        ground: why they stay, with the article of the law that says so.
+        is_recallable: false where something was handed out and cannot be reached any more.
+    """
+
+    held: int = 0
+    kept: int = 0
+    ground: str | None = None
+    is_recallable: bool = True
+
+
+NOTHING_LEFT = Remainder()
+
+
 class PersonalData(Protocol):
     """
     What `privacy` asks of whoever holds something about persons.
@@ -54,6 +109,27 @@ class PersonalData(Protocol):
         Args:
             subject: external id of the person.
             store: the name of one that `describe` returns.
+        """
+
+    def erase(self, *, target: Target, store: str) -> Remainder | None:
+        """
+        Erase what one of the stores holds of a target; doing it again changes nothing.
+
+        Our apps do so in one transaction, under the person's exclusive fence. A host's are asked by
+        a job after that has been committed, outside any transaction of ours, and again with growing
+        pauses after whatever they raise (see `privacy.exceptions.HolderFailed` for a reason to show).
+
+        Returns:
+            What stays and why, or None where the store is not concerned: it holds nothing by key or
+            purpose, and not everything about the person goes.
+        """
+
+    def count(self, *, target: Target, store: str) -> int:
+        """
+        Return how many things of a target that are to be erased the store still holds.
+
+        A look of its own, not a note of what `erase` did: the receipt states what this one finds.
+        What is kept for good does not count.
         """
 
 

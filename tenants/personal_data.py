@@ -7,8 +7,16 @@ from django.apps import apps
 from django.db.models import Model, Q, QuerySet
 
 from audit.models import Event
-from tenants.models import IdempotencyRecord, Subject, TenantUserPermission, Token
-from tenants.personal import Item, Store, in_pieces
+from tenants import erasure
+from tenants.models import (
+    Guardianship,
+    IdempotencyRecord,
+    Subject,
+    TenantUserPermission,
+    Token,
+    Tombstone,
+)
+from tenants.personal import NOTHING_LEFT, Item, Remainder, Store, Target, in_pieces
 from tenants.times import format_time
 
 
@@ -19,9 +27,14 @@ def describe() -> Sequence[Store]:
         Store(
             name="identity",
             holds="Who you are here: the id under which your data is kept, and your login's name.",
-            models=(Subject,),
+            models=(Subject, Tombstone),
         ),
         Store(name="roles", holds="What your login may do here.", models=(TenantUserPermission,)),
+        Store(
+            name="guardians",
+            holds="Who acts for you here, and how that is known.",
+            models=(Guardianship,),
+        ),
         Store(
             name="tokens",
             holds="Credentials of your login, and of agents that act for you. Their secrets are"
@@ -67,6 +80,15 @@ def export(*, tenant_id: int, subject: str, store: str) -> Iterator[Item]:
             ).select_related("permission")
             for role in in_pieces(roles.exclude(user_id=None)):
                 yield {"role": role.permission.codename.removeprefix("act_as_")}
+        case "guardians":
+            guardians = Guardianship.objects.filter(tenant_id=tenant_id, subject=person)
+            for guardian in in_pieces(guardians.select_related("user")) if person else ():
+                yield {
+                    "guardian": guardian.user.get_username(),
+                    "evidence": guardian.evidence,
+                    "since": format_time(guardian.created_at),
+                    "expires_at": format_time(guardian.expires_at) if guardian.expires_at else None,
+                }
         case "tokens":
             for token in in_pieces(_tokens(tenant_id, subject, person)):
                 yield _token(token)
@@ -158,3 +180,57 @@ def _logged(person: Subject | None) -> Iterator[Item]:
             "actor": entry.user.get_username(),
             "action": entry.get_action_flag_display().lower(),
         }
+
+
+# Erasure -------------------------------------------------------------------------------------
+
+_LOGIN = "It belongs to the login, whose account is not ours: who manages accounts takes it away."
+_TRAIL = "Kept without names, to prove what was done (GDPR articles 5(2), 17(3)(b) and 17(3)(e))."
+
+
+def erase(*, target: Target, store: str) -> Remainder | None:
+    """Erase what a store of this app holds of a target. Inside the unit of an erasure."""
+    match store:
+        case "events":
+            there = erasure.naming_events(target).count()
+            erasure.blank_trail(target)
+            return Remainder(kept=there, ground=_TRAIL if there else None)
+        case "repeats":
+            erasure.kept_answers(target).delete()
+            return NOTHING_LEFT
+        case _ if not target.is_whole:
+            return None
+        case "identity":
+            erasure.bury(target)
+        case "guardians":
+            erasure.guardianships_over(target).delete()
+            mandates = erasure.guardianships_of(target).count()
+            return Remainder(kept=mandates, ground=_LOGIN if mandates else None)
+        case "tokens":
+            erasure.bound_tokens(target).delete()
+        case "staff_log":
+            erasure.logged_names(target).update(object_repr=target.pseudonym, change_message="")
+        case "roles":
+            roles = erasure.roles_of(target).count()
+            return Remainder(kept=roles, ground=_LOGIN if roles else None)
+    return NOTHING_LEFT
+
+
+def count(*, target: Target, store: str) -> int:
+    """Return how much of a target a store of this app still holds. Inside a unit of work."""
+    match store:
+        case "identity":
+            return Subject.objects.filter(
+                tenant_id=target.tenant_id, external_id=target.subject, erased_at=None
+            ).count()
+        case "guardians":
+            return erasure.guardianships_over(target).count()
+        case "tokens":
+            return erasure.bound_tokens(target).count()
+        case "repeats":
+            return erasure.kept_answers(target).count()
+        case "events":
+            return erasure.naming_events(target).count()
+        case "staff_log":
+            return erasure.logged_names(target).count()
+    return 0

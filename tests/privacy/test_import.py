@@ -213,6 +213,39 @@ def test_under_another_name(source: Any, make_world: Callable[..., World], bring
     assert held(there) == {}
 
 
+# What was forgotten --------------------------------------------------------------------------
+
+
+def test_who_was_forgotten_is_not_brought_back(world: World, source: Any, bring: Any) -> None:
+    assert world.operator.post("subjects/alice/erasures", {}, query=WHY).status == 201
+    with pytest.raises(CommandError, match="was forgotten after this export was taken"):
+        bring(world, source)
+    assert held(world) == {}
+
+
+def test_a_forgotten_record_is_left_out(world: World, source: Any, bring: Any) -> None:
+    body = {"keys": ["tone"]}
+    assert world.operator.post("subjects/alice/erasures", body, query=WHY).status == 201
+    world.alice.forget("me", "k")
+    assert bring(world, source)[0] == [
+        "= consent support",
+        "+ preference k",
+        "= preference staff_note",
+        "- preference tone: it was forgotten after this export was taken",
+    ]
+
+
+def test_a_consent_from_before_is_none_after_a_return(
+    world: World, source: Any, bring: Any
+) -> None:
+    """Taken elsewhere and later, it still tells of a decision that was forgotten here."""
+    assert world.operator.post("subjects/alice/erasures", {}, query=WHY).status == 201
+    later = {**source, "taken_at": "2999-01-01T00:00:00.000000Z"}
+    lines, _ = bring(world, later)
+    assert lines[0] == "- consent support: the person was forgotten here since then"
+    assert "tone" not in held(world)
+
+
 # What is refused -----------------------------------------------------------------------------
 
 
