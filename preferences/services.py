@@ -52,6 +52,8 @@ class Write:
         mode: ``create``; ``replace`` a live record that has one of `revisions`; ``any`` live
             record; ``upsert`` whatever stands there.
         none_match: tags of If-None-Match; where the live record has one, the answer is 412.
+        imported_as: set where an export is read back, never by a request: which of a definition's
+            writers first wrote it. Its provenance then says ``import``.
     """
 
     value: JSONValue
@@ -63,6 +65,7 @@ class Write:
     provenance_text: str = field(default_factory=lambda: check_provenance(None))
     deadline: Deadline = NO_DEADLINE
     none_match: Sequence[str] = ()
+    imported_as: Writer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,8 +322,8 @@ def arguments_of_put(
     faults = declaration.schema.errors(write.value) if declaration else []
     return {
         **arguments_of_get(caller, scope, key),
-        "writer": writer_of(caller, scope),
-        "source": source_of(caller, scope),
+        "writer": write.imported_as or writer_of(caller, scope),
+        "source": "import" if write.imported_as else source_of(caller, scope),
         "actor": caller.username,
         "assumed": declaration and declaration.revision,
         "is_checked": not faults and not is_check_only,
