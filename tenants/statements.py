@@ -1,5 +1,5 @@
 """
-One row by one statement, for the few statements that every request runs.
+The few statements that every request runs, by psycopg itself.
 
 Everything else goes through Django's cursors and its ORM. These cost more than such a statement
 itself: they quote the parameters into the text, which the server then has to plan as a new one.
@@ -16,6 +16,12 @@ from tenants.units import store
 
 
 def fetch_row(statement: str, parameters: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Return the first row of a statement, or None where there is none; see `fetch_rows`."""
+    rows = fetch_rows(statement, parameters)
+    return rows[0] if rows else None
+
+
+def fetch_rows(statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
     """
     Run a statement on this thread's connection, in its transaction if one is open.
 
@@ -25,9 +31,6 @@ def fetch_row(statement: str, parameters: Sequence[Any]) -> tuple[Any, ...] | No
     Args:
         statement: constant text with ``%s`` for each parameter.
 
-    Returns:
-        The first row, or None where there is none.
-
     Raises:
         django.db.Error: what Django's cursor would raise.
     """
@@ -35,15 +38,14 @@ def fetch_row(statement: str, parameters: Sequence[Any]) -> tuple[Any, ...] | No
     if connection.execute_wrappers or connection.queries_logged:
         with connection.cursor() as cursor:
             cursor.execute(statement, parameters)
-            heard: tuple[Any, ...] | None = cursor.fetchone()
-            return heard
+            return list(cursor.fetchall())
     # What Django's cursor sees to.
     connection.close_if_health_check_failed()
     connection.ensure_connection()
     connection.validate_thread_sharing()
     connection.validate_no_broken_transaction()
     with connection.wrap_database_errors:
-        return _cursor(connection).execute(statement, parameters).fetchone()
+        return _cursor(connection).execute(statement, parameters).fetchall()
 
 
 def _cursor(connection: BaseDatabaseWrapper) -> psycopg.Cursor[tuple[Any, ...]]:

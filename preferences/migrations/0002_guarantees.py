@@ -19,4 +19,5 @@ class Migration(migrations.Migration):
         migrations.RunSQL("ALTER TABLE consentful_preference SET (fillfactor = 90)"),
         migrations.RunSQL((SQL / "preferences.sql").read_text("utf-8")),
         migrations.RunSQL((SQL / "put.sql").read_text("utf-8")),
+        migrations.RunSQL((SQL / "batch.sql").read_text("utf-8")),
     ]

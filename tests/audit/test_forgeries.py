@@ -209,6 +209,7 @@ def test_the_list_of_changed_columns_is_covered_to_the_letter(
 # Logs of checkpoints -----------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_tenant_that_is_gone_with_its_whole_trail_is_missed(
     world: World,
     kept: FolderStore,  # noqa: F811

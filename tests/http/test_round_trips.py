@@ -13,6 +13,8 @@ import pytest
 from django.db import connection
 from psycopg.pq import Trace, version
 
+from tests.http.client import put
+
 pytestmark = pytest.mark.skipif(
     version() < 140000, reason="libpq writes what it sends from version 14 on"
 )
@@ -111,3 +113,15 @@ def test_a_connection_that_the_server_closed_is_replaced(warm):
     connection.health_check_done = False
     assert warm.alice.read("me", "tone").status == 200
     assert connection.connection is not before
+
+
+def test_a_batch_takes_as_many_trips_as_its_transaction(warm):
+    """However many operations it holds: begin, fence, all of them, commit; and the caller."""
+    keys = [f"k{number:02}" for number in range(40)]
+    for _ in range(3):
+        answer = warm.alice.batch(*[put("me", key, 1, mode="upsert") for key in keys])
+        assert answer.status == 200
+    with counted() as trips:
+        answer = warm.alice.batch(*[put("me", key, 2, mode="upsert") for key in keys])
+        assert {one["status"] for one in answer.json["results"]} == {200}
+    assert len(trips) == 5

@@ -1,4 +1,4 @@
-"""Functions with which an operator lets the table of events grow in parts. Changes no table."""
+"""Erasure: readable columns of events may be blanked together with their salts."""
 
 from pathlib import Path
 
@@ -10,4 +10,4 @@ SQL = Path(__file__).resolve().parent.parent / "sql"
 class Migration(migrations.Migration):
     dependencies = [("consentful_audit", "0003_retention")]
 
-    operations = [migrations.RunSQL((SQL / "partitions.sql").read_text("utf-8"))]
+    operations = [migrations.RunSQL((SQL / "erasure.sql").read_text("utf-8"))]
