@@ -25,11 +25,18 @@ from tenants.documents import JSONValue
 from tenants.exceptions import FieldError, Forbidden, InvalidValue, ServiceError
 from tenants.idempotency import IdempotencyKey
 from tenants.metrics import count_purged
+from tenants.restores import check_current
 from tenants.scopes import Scope, check_key
 from tenants.statements import fetch_row
 from tenants.times import format_time, parse_time
 from tenants.tracing import unit_span
-from tenants.units import current_unit, record_denied, store, unit_of_work
+from tenants.units import (
+    current_unit,
+    record_denied,
+    refusing_the_forgotten,
+    store,
+    unit_of_work,
+)
 
 Mode = Literal["create", "replace", "any", "upsert"]
 
@@ -177,13 +184,15 @@ def purge_expired(*, tenant_id: int, actor: Any, most: int = 1000) -> int:
     """
     Delete up to `most` records of one tenant whose deadline has passed; return how many.
 
-    Rows that somebody is working on are skipped, so that a purge neither waits nor deadlocks.
+    Rows that somebody is working on are skipped, so that a purge neither waits nor deadlocks; and
+    those that a hold keeps.
     """
     with unit_of_work(tenant_id=tenant_id, actor=actor), store().cursor() as cursor:
         cursor.execute(
             "DELETE FROM consentful_preference WHERE tenant_id = %s AND id IN ("
             " SELECT id FROM consentful_preference"
             " WHERE tenant_id = %s AND expires_at <= (SELECT consentful_now())"
+            " AND NOT consentful_is_held(held_at, held_until, (SELECT consentful_now()))"
             " ORDER BY expires_at LIMIT %s FOR UPDATE SKIP LOCKED)",
             [tenant_id, tenant_id, most],
         )
@@ -406,13 +415,15 @@ def _call(
     verb: Literal["put", "delete"], caller: Caller, scope: Scope, arguments: Mapping[str, Any]
 ) -> Sequence[Any] | None:
     check_unit(caller, fences(scope))
+    if scope.subject is not None and current_unit() is None:
+        check_current()
     # Without a unit around it, this one statement is the transaction.
     traced = (
         nullcontext()
         if current_unit() is not None
         else unit_span(tenant_id=caller.tenant_id, fenced=len(fences(scope)))
     )
-    with traced:
+    with traced, refusing_the_forgotten():
         return fetch_row(
             _STATEMENTS[verb], [caller.tenant_id, caller.actor.as_context(), *arguments.values()]
         )

@@ -6,6 +6,7 @@ owner then needs CREATEDB. Everything else is pinned, whatever the environment h
 """
 
 import os
+from pathlib import Path
 
 from config.environment import read_database
 from config.logs import make_logging
@@ -17,6 +18,8 @@ SECRET_KEY = "for-tests-alone"
 SIGNING_KEY = None
 # Databases of runs come and go; what was signed about one says nothing about the next.
 CONSENTFUL_CHECKPOINTS = None
+CONSENTFUL_SUPPRESSIONS = Path(one) if (one := os.environ.get("TEST_SUPPRESSIONS")) else None
+CONSENTFUL_SUPPRESSION_KEY = "for-tests-alone"
 DEBUG = False
 IS_DEVELOPMENT = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = False
@@ -25,6 +28,8 @@ CSRF_TRUSTED_ORIGINS = []
 
 LOG_FORMAT = "text"
 LOGGING = make_logging(LOG_FORMAT)
+# Tests ask the holders themselves, but for those of the queue.
+CONSENTFUL_ERASURE_JOBS = None
 METRICS_TOKEN = None
 CONSENTFUL_METRICS_DIRECTORY = None
 
