@@ -166,10 +166,11 @@ def list_preferences(
     with store().cursor() as cursor:
         # The purposes that match decide what is asked of the gate.
         cursor.execute(
-            f"SELECT DISTINCT p.scope, u.id, u.slug, (SELECT s.restricted FROM consentful_subject s"  # noqa: S608  constant text
-            f" WHERE s.tenant_id = p.tenant_id AND s.id = p.subject_id){where}"
-            " AND p.subject_id IS NOT NULL",
-            filters,
+            f"SELECT d.scope, d.purpose, d.slug, s.restricted FROM ("  # noqa: S608  constant text
+            f" SELECT DISTINCT p.scope, p.subject_id, u.id AS purpose, u.slug{where}"
+            "  AND p.subject_id IS NOT NULL) d"
+            " JOIN consentful_subject s ON s.tenant_id = %s AND s.id = d.subject_id",
+            [*filters, caller.tenant_id],
         )
         personal = cursor.fetchall()
         refused: dict[tuple[str, int], Withheld] = {}

@@ -13,9 +13,10 @@ from typing import Any, Literal
 from consent.models import Decision, Notice
 from consent.selectors import list_states
 from consent.services import decide
+from preferences.attempts import NO_DEADLINE, Write
 from preferences.models import Writer
 from preferences.selectors import list_personal_data
-from preferences.services import NO_DEADLINE, Write, put_preference
+from preferences.services import put_preference
 from preferences.values import (
     check_deadline,
     check_metadata,
