@@ -22,7 +22,7 @@ _LEDGER = {
     "consentful_number_entry": ("consentful_number_entry", BEFORE_INSERT),
     "consentful_keep_state": ("consentful_keep_state", AFTER_INSERT),
     "consentful_note_withdrawal": ("consentful_note_withdrawal", AFTER_INSERT),
-    "consentful_append_only": ("consentful_refuse", BEFORE_REWRITE),
+    "consentful_append_only": ("consentful_keep_entry", BEFORE_REWRITE),
 }
 _STATE = {"consentful_no_truncate": ("consentful_refuse", BEFORE_TRUNCATE)}
 #: What brings a restriction to the rows that the gate reads.

@@ -335,7 +335,7 @@ def _attempt(
     for (one, _, faults), answer in zip(calls, answers, strict=True):
         try:
             if one.verb == "get":
-                _done_get(one, conclude_get(one.place, one.key, answer))
+                _done_get(one, conclude_get(caller, one.place, one.key, answer))
             elif one.verb == "put":
                 outcome = conclude_put(
                     caller, one.place, one.key, one.intent, answer, faults,

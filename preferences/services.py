@@ -25,11 +25,18 @@ from tenants.documents import JSONValue
 from tenants.exceptions import FieldError, Forbidden, InvalidValue, ServiceError
 from tenants.idempotency import IdempotencyKey
 from tenants.metrics import count_purged
+from tenants.restores import check_current
 from tenants.scopes import Scope, check_key
 from tenants.statements import fetch_row
 from tenants.times import format_time, parse_time
 from tenants.tracing import unit_span
-from tenants.units import current_unit, record_denied, store, unit_of_work
+from tenants.units import (
+    current_unit,
+    record_denied,
+    refusing_the_forgotten,
+    store,
+    unit_of_work,
+)
 
 Mode = Literal["create", "replace", "any", "upsert"]
 
@@ -45,6 +52,8 @@ class Write:
         mode: ``create``; ``replace`` a live record that has one of `revisions`; ``any`` live
             record; ``upsert`` whatever stands there.
         none_match: tags of If-None-Match; where the live record has one, the answer is 412.
+        imported_as: set where an export is read back, never by a request: which of a definition's
+            writers first wrote it. Its provenance then says ``import``.
     """
 
     value: JSONValue
@@ -56,6 +65,7 @@ class Write:
     provenance_text: str = field(default_factory=lambda: check_provenance(None))
     deadline: Deadline = NO_DEADLINE
     none_match: Sequence[str] = ()
+    imported_as: Writer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,8 +322,8 @@ def arguments_of_put(
     faults = declaration.schema.errors(write.value) if declaration else []
     return {
         **arguments_of_get(caller, scope, key),
-        "writer": writer_of(caller, scope),
-        "source": source_of(caller, scope),
+        "writer": write.imported_as or writer_of(caller, scope),
+        "source": "import" if write.imported_as else source_of(caller, scope),
         "actor": caller.username,
         "assumed": declaration and declaration.revision,
         "is_checked": not faults and not is_check_only,
@@ -408,13 +418,15 @@ def _call(
     verb: Literal["put", "delete"], caller: Caller, scope: Scope, arguments: Mapping[str, Any]
 ) -> Sequence[Any] | None:
     check_unit(caller, fences(scope))
+    if scope.subject is not None and current_unit() is None:
+        check_current()
     # Without a unit around it, this one statement is the transaction.
     traced = (
         nullcontext()
         if current_unit() is not None
         else unit_span(tenant_id=caller.tenant_id, fenced=len(fences(scope)))
     )
-    with traced:
+    with traced, refusing_the_forgotten():
         return fetch_row(
             _STATEMENTS[verb], [caller.tenant_id, caller.actor.as_context(), *arguments.values()]
         )

@@ -11,7 +11,7 @@ SQL = Path(__file__).resolve().parent.parent / "sql"
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("consentful_consent", "0002_guarantees"),
+        ("consentful_consent", "0003_erasure"),
         ("consentful_tenants", "0005_guardians_and_restriction"),
     ]
 

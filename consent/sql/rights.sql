@@ -35,12 +35,19 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
 BEGIN
+    IF TG_OP = 'UPDATE' AND (NEW.lifted_by IS NULL) = (OLD.lifted_by IS NULL) THEN
+        IF NEW.lifted_by <> OLD.lifted_by AND NOT NEW.lifted_by ^@ 'erased-' THEN
+            RAISE EXCEPTION 'a restriction is lifted once' USING ERRCODE = 'insufficient_privilege';
+        END IF;
+        -- A name gives way to a pseudonym: nothing that a writer would have to wait for.
+        NEW.at := OLD.at;
+        NEW.lifted_at := OLD.lifted_at;
+        RETURN NEW;
+    END IF;
     PERFORM pg_advisory_xact_lock(consentful_fence_key(
         NEW.tenant_id, consentful_subject_name(NEW.tenant_id, NEW.subject_id)));
     IF TG_OP = 'INSERT' THEN
         NEW.at := consentful_now();
-    ELSIF OLD.lifted_by IS NOT NULL THEN
-        RAISE EXCEPTION 'a restriction is lifted once' USING ERRCODE = 'insufficient_privilege';
     END IF;
     NEW.lifted_at := CASE WHEN NEW.lifted_by IS NOT NULL THEN consentful_now() END;
     RETURN NEW;

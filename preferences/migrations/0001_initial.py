@@ -192,6 +192,7 @@ class Migration(migrations.Migration):
                 (
                     "purpose",
                     models.ForeignKey(
+                        db_constraint=False,
                         db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
@@ -201,6 +202,7 @@ class Migration(migrations.Migration):
                 (
                     "subject",
                     models.ForeignKey(
+                        db_constraint=False,
                         help_text="Whose data it is, if anyone's.",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
@@ -227,7 +229,6 @@ class Migration(migrations.Migration):
                         fields=["tenant", "expires_at"],
                         name="consentful_preference_expiry",
                     ),
-                    models.Index(fields=["tenant", "id"], name="consentful_preference_pages"),
                     models.Index(
                         fields=["tenant", "purpose", "id"], name="consentful_preference_served"
                     ),
@@ -235,7 +236,10 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("tenant", "scope", "key"), name="consentful_preference_address"
-                    )
+                    ),
+                    models.UniqueConstraint(
+                        fields=("tenant", "id"), name="consentful_preference_pages"
+                    ),
                 ],
                 "permissions": [
                     ("view_withheld_values", "Can view values while no consent is in force")

@@ -12,7 +12,7 @@ SQL = Path(__file__).resolve().parent.parent / "sql"
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("consentful_tenants", "0003_retention"),
+        ("consentful_tenants", "0004_erasure"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -12,7 +12,9 @@ from tenants.checks import EXEMPT_TABLES, check_isolation, find_bypass
 from tenants.models import Tenant
 from tenants.units import unit_of_work
 
-OURS = ("consentful_audit", "consentful_tenants", "consentful_consent", "consentful_preferences")
+OURS = tuple(
+    f"consentful_{name}" for name in ("audit", "tenants", "consent", "preferences", "privacy")
+)
 TABLES = sorted(
     model._meta.db_table
     for label in OURS
@@ -80,7 +82,7 @@ def test_tables_outside_the_second_wall_are_the_named_ones(
     superuser: psycopg.Connection[Any],
 ) -> None:
     found = superuser.execute(
-        "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ^@ 'consentful_'"
+        "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relname ^@ 'consentful_'"
         " AND NOT relrowsecurity"
     ).fetchall()
     assert {name for (name,) in found} == EXEMPT_TABLES
