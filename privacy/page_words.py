@@ -1,0 +1,107 @@
+"""Plain words for a person: refusals, lawful bases, states of consent, who wrote something."""
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from tenants.exceptions import ServiceError
+
+type Words = str | Promise
+
+#: Title and sentence by code.
+REFUSALS: dict[str, tuple[Words, Words]] = {
+    "not_authenticated": (
+        _("You are signed out"),
+        _("Your session has ended, so nothing was saved. Sign in and do it again."),
+    ),
+    "csrf_failed": (
+        _("This form is out of date"),
+        _(
+            "You signed in or out after it was opened, so nothing was saved. Open the page again"
+            " and repeat what you did."
+        ),
+    ),
+    "permission_denied": (
+        _("This is not open to you"),
+        _("Your sign-in stands for no person here, or may not do this. Nothing was changed."),
+    ),
+    "consent_required": (
+        _("You do not agree to this use"),
+        _("It can be seen and forgotten, but not changed. Nothing was saved."),
+    ),
+    "not_found": (
+        _("There is nothing here"),
+        _("The address is wrong, or what stood here is gone."),
+    ),
+    "method_not_allowed": (
+        _("This page cannot be used that way"),
+        _("Open it from the menu instead."),
+    ),
+    "too_large": (
+        _("This is too large"),
+        _("An entry takes 64 KiB at most. Nothing was saved."),
+    ),
+    "stale_revision": (
+        _("This changed in the meantime"),
+        _("Nothing was saved. Look at it again and decide anew."),
+    ),
+    "store_unavailable": (
+        _("Not available just now"),
+        _("What is held about you is safe, but cannot be shown. Try again in a minute."),
+    ),
+    "internal_error": (
+        _("Something went wrong on our side"),
+        _("Nothing was changed. If it happens again, tell us this number:"),
+    ),
+}
+
+#: Why something is held, by the ground of GDPR article 6(1).
+GROUNDS: dict[str, Words] = {
+    "consent": _("Used only while you agree."),
+    "contract": _("Needed for what you have agreed with us."),
+    "legal_obligation": _("The law obliges us to keep it."),
+    "vital_interest": _("It protects somebody's life."),
+    "public_interest": _("It serves a task in the public interest."),
+    "legitimate_interest": _("We have an interest in it that outweighs its being kept from us."),
+}
+
+#: Why an entry cannot be changed here, by reason.
+CLOSED: dict[str, Words] = {
+    "consent_required": _(
+        "You do not agree to this use at present. You can forget it, or agree again to change it."
+    ),
+    "writers": _("Only staff write this. Ask them if it is wrong, or forget it."),
+    "undeclared": _("Nothing of this kind is stored any more. You can see it and forget it."),
+    "other": _("It cannot be changed at present. You can see it and forget it."),
+}
+
+#: Who wrote something, by its source.
+SOURCES: dict[str, Words] = {
+    "user_confirmed": _("You"),
+    "operator": _("Staff"),
+    "agent": _("A program acting for you"),
+    "import": _("An import"),
+    "system": _("The system"),
+}
+
+#: What a person decided, as a state now.
+STATES: dict[str, Words] = {
+    "none": _("You have not decided yet."),
+    "given": _("You agree."),
+    "refused": _("You do not agree."),
+    "withdrawn": _("You have withdrawn your consent."),
+    "expired": _("Your consent has ended by itself."),
+    "outdated": _("The text has changed since you agreed, so your consent no longer counts."),
+}
+
+#: One decision in the history.
+DECISIONS: dict[str, Words] = {
+    "given": _("Agreed"),
+    "refused": _("Refused"),
+    "withdrawn": _("Withdrawn"),
+}
+
+
+def explain(refusal: ServiceError) -> tuple[Words, Words]:
+    """Return a title and a sentence for a refusal; the API's own words are for engineers."""
+    general = (_("This could not be done"), _("Nothing was changed."))
+    return REFUSALS.get(refusal.code, general)
