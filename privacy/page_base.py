@@ -273,7 +273,7 @@ def remember_language(request: HttpRequest, language: str) -> HttpResponse:
 
 def ask_to_sign_in(request: HttpRequest, own: str) -> HttpResponse:
     """Send a browser without a session to where one begins, and back afterwards."""
-    query = urlencode({REDIRECT_FIELD_NAME: request.get_full_path()})
+    query = urlencode({REDIRECT_FIELD_NAME: request.get_full_path()}, safe="/")
     return HttpResponseRedirect(f"{page_login_url() or own}?{query}")
 
 

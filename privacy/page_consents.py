@@ -16,6 +16,7 @@ from consent.services import decide
 from privacy.page_base import Page
 from privacy.page_words import DECISIONS, GROUNDS, STATES, Words
 from tenants.exceptions import StaleRevision, ValidationError
+from tenants.scopes import Scope
 from tenants.units import unit_of_work
 
 
@@ -124,14 +125,23 @@ class DecisionPage(Page):
                 "locale": request.POST.get("locale") or None,
                 "entry": request.POST.get("entry") or None,
             }
+        caller = self.caller
         try:
-            decide(
-                caller=self.caller,
-                subject=self.subject,
-                purpose=purpose,
-                decision=Decision(decision),
-                **given,
-            )
+            with unit_of_work(
+                tenant_id=caller.tenant_id,
+                actor=caller.actor,
+                subjects=[Scope.of_subject(self.subject).name],
+                exclusive=True,
+            ):
+                if given and given["entry"] is None:
+                    self.check_undecided(purpose)
+                decide(
+                    caller=caller,
+                    subject=self.subject,
+                    purpose=purpose,
+                    decision=Decision(decision),
+                    **given,
+                )
         except StaleRevision:
             messages.error(
                 request,
@@ -145,6 +155,17 @@ class DecisionPage(Page):
         said = _("Recorded: you agree.") if given else _("Recorded: you do not agree.")
         messages.success(request, said, fail_silently=True)
         return self.go("consents", anchor=f"purpose-{purpose}")
+
+    def check_undecided(self, purpose: str) -> None:
+        """
+        Refuse what was said before any decision was seen, where there is one. Inside the unit.
+
+        Raises:
+            StaleRevision: there is one.
+        """
+        states = list_states(tenant_id=self.caller.tenant_id, subject=self.subject, slugs=[purpose])
+        if any(state.entry for state in states):
+            raise StaleRevision
 
 
 def _in_language(notices: Sequence[Notice], version: int | None) -> Notice | None:

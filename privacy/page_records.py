@@ -36,6 +36,8 @@ from tenants.units import unit_of_work
 
 #: Records on one page.
 MOST = 50
+#: Characters of a value that a list shows at once.
+MOST_UNFOLDED = 600
 
 _CURSOR = "consentful.page.overview"
 #: What a form answers by itself, with what was typed still in it.
@@ -193,6 +195,11 @@ class Entry:
     detail: str
     origin: Sequence[tuple[str, Any]]
     metadata: Shown | None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a list of entries shows it folded."""
+        return len(self.record.value_text) > MOST_UNFOLDED
 
     @classmethod
     def of(cls, held: Held) -> Self:
