@@ -77,6 +77,19 @@ class Event(models.Model):
             models.Index(
                 fields=["tenant_id", "record", "record_id", "id"], name="consentful_event_record"
             ),
+            # A person asks what was done about them; erased ones have no name here any more.
+            models.Index(
+                fields=["tenant_id", "subject", "id"],
+                name="consentful_event_subject",
+                condition=models.Q(subject__isnull=False),
+            ),
+            # An erasure looks for what a person's login did, and what was done on its behalf.
+            models.Index(fields=["tenant_id", "actor_id"], name="consentful_event_actor"),
+            models.Index(
+                fields=["tenant_id", "on_behalf_of"],
+                name="consentful_event_behalf",
+                condition=models.Q(on_behalf_of__isnull=False),
+            ),
             # The sealer asks which events belong to transactions that are still running.
             models.Index(fields=["transaction"], name="consentful_event_transaction"),
         ]

@@ -165,8 +165,12 @@ def _tenant_of(line: str) -> int:
 
 
 def configured_store() -> Store | None:
-    """Return the store that the settings name, if they name one."""
-    place = checkpoints()
+    """Return the store of checkpoints that the settings name, if they name one."""
+    return store_at(checkpoints())
+
+
+def store_at(place: Path | Sequence[str] | None) -> Store | None:
+    """Return the store at a folder, or behind a command with its arguments, if one is named."""
     if place is None:
         return None
     return FolderStore(place) if isinstance(place, Path) else CommandStore(place)

@@ -13,6 +13,8 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 
+from audit.stores import StoreFailed
+from privacy.restores import is_behind
 from tenants.checks import find_bypass
 
 
@@ -24,10 +26,15 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Answer whether the database is reachable, complete, and kept apart by its second wall."""
+    """
+    Answer whether the database is reachable, complete, kept apart by its second wall, and no older
+    copy that awaits its erasures.
+    """
     try:
-        is_ready = not find_missing_migrations() and not _escapes_row_level_security()
-    except DatabaseError:
+        is_ready = (
+            not find_missing_migrations() and not _escapes_row_level_security() and not is_behind()
+        )
+    except (DatabaseError, StoreFailed):
         is_ready = False
     if is_ready:
         return JsonResponse({"status": "ok"})

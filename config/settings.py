@@ -23,7 +23,7 @@ from config.environment import (
     read_text,
 )
 from config.logs import FORMATS, make_logging
-from config.signing import find_former_keys, find_signing_key
+from config.signing import find_former_keys, find_signing_key, find_suppression_key
 from tenants.openapi_security import SECURITY
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -51,6 +51,13 @@ CONSENTFUL_CHECKPOINTS: Path | list[str] | None = (
     read_command("CHECKPOINT_COMMAND")
     or Path(read_text("CHECKPOINTS") or DATA_DIR / "checkpoints").absolute()
 )
+# What must not return with a backup, as keyed digests; the key must outlive every backup.
+CONSENTFUL_SUPPRESSIONS: Path | list[str] | None = (
+    read_command("SUPPRESSION_COMMAND")
+    or Path(read_text("SUPPRESSIONS") or DATA_DIR / "suppressions").absolute()
+)
+CONSENTFUL_SUPPRESSION_KEY = read_text("SUPPRESSION_KEY") or partial(find_suppression_key, KEYS_DIR)
+CONSENTFUL_BACKUP_DAYS = read_number("BACKUP_DAYS", 0, least=0, most=36500) or None
 
 ALLOWED_HOSTS = read_list("ALLOWED_HOSTS") or ["localhost", "127.0.0.1", "[::1]"]
 if IS_DEVELOPMENT and is_loopback(HOST) and HOST not in ALLOWED_HOSTS:

@@ -6,6 +6,7 @@ Only the standalone service keeps keys in files; a host names its own in a setti
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -16,10 +17,13 @@ from audit.signing import as_pem, read_private_key, thumbprint
 
 def find_signing_key(folder: Path) -> str:
     """Return the private key as PEM text; made on first use, readable for this account alone."""
-    path = _present(folder)
+    return _find(folder, _present(folder), _new_key)
+
+
+def _find(folder: Path, path: Path, make: Callable[[], str]) -> str:
     if not path.exists():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = _write_draft(folder, _new_key())
+        draft = _write_draft(folder, make())
         try:
             os.link(draft, path)  # whoever was faster has made the key
         except FileExistsError:
@@ -27,6 +31,15 @@ def find_signing_key(folder: Path) -> str:
         finally:
             draft.unlink()
     return path.read_text("ascii")
+
+
+def find_suppression_key(folder: Path) -> str:
+    """
+    Return the secret that digests names of forgotten persons; made on first use, never replaced.
+
+    With another one, nobody in a restored backup would be found again.
+    """
+    return _find(folder, folder / "suppression.key", lambda: f"{secrets.token_hex(32)}\n").strip()
 
 
 def find_former_keys(folder: Path) -> str:

@@ -20,6 +20,7 @@ from consent.models import (
 )
 from consent.selectors import State, get_purpose, list_states
 from tenants.callers import Caller
+from tenants.erasure import note_return
 from tenants.exceptions import PermissionDenied, StaleRevision, ValidationError
 from tenants.idempotency import IdempotencyKey
 from tenants.metrics import count_conflict
@@ -102,6 +103,8 @@ def decide(
             caller, subject, found, decision, notice=notice, expires_at=expires_at,
             method="user_confirmed" if is_own else "operator", evidence=evidence,
         )  # fmt: skip
+        if notice is not None and before.status == "none":
+            note_return(tenant_id=caller.tenant_id, subject=subject)
         after = _state(caller.tenant_id, subject, purpose)
         if once is not None:
             once.keep_answer(after.as_json(), subject=subject)

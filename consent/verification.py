@@ -19,7 +19,7 @@ from consent.models import ConsentEntry, ConsentState, Notice
 _LEDGER = {
     "consentful_number_entry": ("consentful_number_entry", BEFORE_INSERT),
     "consentful_keep_state": ("consentful_keep_state", AFTER_INSERT),
-    "consentful_append_only": ("consentful_refuse", BEFORE_REWRITE),
+    "consentful_append_only": ("consentful_keep_entry", BEFORE_REWRITE),
 }
 _STATE = {"consentful_no_truncate": ("consentful_refuse", BEFORE_TRUNCATE)}
 _NOTICE = {"consentful_immutable": ("consentful_refuse", BEFORE_REWRITE)}

@@ -69,6 +69,8 @@ class PurposesView(TenantAPIView):
 class SubjectView(TenantAPIView):
     """Base of what is about one person, named in the path."""
 
+    is_personal = True
+
     subject: str
 
     def read_path(self, **kwargs: Any) -> None:

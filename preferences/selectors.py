@@ -1,7 +1,7 @@
 """Answers about preferences. Nothing here changes a record."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -17,6 +17,8 @@ from preferences.records import COLUMNS, Record
 from preferences.resolution import Effective, resolve
 from preferences.schemas import Schema, compile_schema
 from tenants.callers import Caller, check_reach
+from tenants.personal import PIECE
+from tenants.restores import check_current
 from tenants.scopes import Scope, check_key
 from tenants.units import store, unit_of_work
 
@@ -29,9 +31,12 @@ def get_preference(*, caller: Caller, scope: Scope, key: str) -> Record:
         PermissionDenied: the caller does not reach this person's data.
         ConsentRequired, PurposeNotAllowed: the gate; asked before existence is told.
         NotFound: nothing live stands there.
+        StoreUnavailable: the database is an older copy that awaits its erasures.
     """
     key = check_key(key)
     check_reach(caller, scope.subject)
+    if scope.subject is not None:
+        check_current()
     with store().cursor() as cursor:
         cursor.execute(
             f"SELECT outcome, purpose, {COLUMNS} FROM"  # noqa: S608  constant text
@@ -176,17 +181,38 @@ def list_personal_data(*, caller: Caller, subject: str, key: str | None = None) 
     Args:
         key: only the record of this key.
     """
-    with store().cursor() as cursor:
-        cursor.execute(
-            f"SELECT {LISTED} FROM consentful_preference p LEFT JOIN consentful_purpose u"  # noqa: S608
-            " ON u.tenant_id = p.tenant_id AND u.id = p.purpose_id"
-            " WHERE p.tenant_id = %s AND p.scope = %s AND (%s::text IS NULL OR p.key = %s::text)"
-            " AND (p.expires_at IS NULL OR p.expires_at > (SELECT consentful_now())) ORDER BY p.id",
-            [caller.tenant_id, str(Scope.of_subject(subject)), key, key],
-        )
-        return [
-            record for *row, slug in cursor.fetchall() if (record := Record.from_row(row, slug))
-        ]
+    return list(personal_records(tenant_id=caller.tenant_id, subject=subject, key=key))
+
+
+def personal_records(
+    *, tenant_id: int, subject: str, key: str | None = None, piece: int = PIECE
+) -> Iterator[Record]:
+    """
+    Yield every live record about a person in pieces. Inside a unit of work or a snapshot.
+
+    Args:
+        key: only the record of this key.
+        piece: records per statement.
+    """
+    last = 0
+    while True:
+        with store().cursor() as cursor:
+            cursor.execute(
+                f"SELECT {LISTED} FROM consentful_preference p LEFT JOIN consentful_purpose u"  # noqa: S608
+                " ON u.tenant_id = p.tenant_id AND u.id = p.purpose_id"
+                " WHERE p.tenant_id = %s AND p.scope = %s AND p.id > %s"
+                " AND (%s::text IS NULL OR p.key = %s::text)"
+                " AND (p.expires_at IS NULL OR p.expires_at > (SELECT consentful_now()))"
+                " ORDER BY p.id LIMIT %s",
+                [tenant_id, str(Scope.of_subject(subject)), last, key, key, piece],
+            )
+            rows = cursor.fetchall()
+        for *row, slug in rows:
+            if record := Record.from_row(row, slug):
+                yield record
+        if len(rows) < piece:
+            return
+        last = rows[-1][0]
 
 
 def list_definitions(*, tenant_id: int) -> QuerySet[Definition]:

@@ -25,10 +25,17 @@ from tenants.documents import JSONValue
 from tenants.exceptions import Forbidden, InvalidValue, ServiceError
 from tenants.idempotency import IdempotencyKey
 from tenants.metrics import count_purged
+from tenants.restores import check_current
 from tenants.scopes import Scope, check_key
 from tenants.times import format_time, parse_time
 from tenants.tracing import unit_span
-from tenants.units import current_unit, record_denied, store, unit_of_work
+from tenants.units import (
+    current_unit,
+    record_denied,
+    refusing_the_forgotten,
+    store,
+    unit_of_work,
+)
 
 Mode = Literal["create", "replace", "any", "upsert"]
 
@@ -353,6 +360,8 @@ def _call(
         raise RuntimeError("A unit of work of another tenant is open on this connection.")
     if unit is not None and scope.subject is not None and scope.subject not in unit.fences:
         raise RuntimeError("Name every subject in the outermost unit of work: fences are ordered.")
+    if scope.subject is not None and unit is None:
+        check_current()
     arguments = [
         caller.tenant_id,
         caller.actor.as_context(),
@@ -370,7 +379,7 @@ def _call(
         if unit is not None
         else unit_span(tenant_id=caller.tenant_id, fenced=len(fences(scope)))
     )
-    with traced, store().cursor() as cursor:
+    with traced, store().cursor() as cursor, refusing_the_forgotten():
         cursor.execute(
             f"SELECT outcome, purpose, {COLUMNS} FROM consentful_preference_{verb}({casts})",  # noqa: S608  constant text
             arguments,

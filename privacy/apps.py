@@ -9,3 +9,11 @@ class PrivacyConfig(InstalledApp):
     label = "consentful_privacy"
     verbose_name = "Privacy"
     needs = ("preferences",)
+
+    def ready(self) -> None:
+        from privacy import checks  # noqa: F401  registers the system checks
+        from privacy.restores import watch
+        from tenants.restores import questions
+
+        if watch.is_behind not in questions:
+            questions.append(watch.is_behind)

@@ -2,11 +2,20 @@
 
 from django.urls import path, re_path
 
-from privacy import views
+from privacy import erasure_views, views
 from tenants.views import UnknownRoute
 
 urlpatterns = [
     path("tenants/<str:tenant>/subjects/<str:subject>/data", views.SubjectDataView.as_view()),
+    path(
+        "tenants/<str:tenant>/subjects/<str:subject>/erasures",
+        erasure_views.ErasuresView.as_view(),
+    ),
+    path("tenants/<str:tenant>/erasures/<str:reference>", erasure_views.ErasureView.as_view()),
+    path(
+        "tenants/<str:tenant>/erasures/<str:reference>/receipt",
+        erasure_views.ErasureReceiptView.as_view(),
+    ),
     # Last of all: what no route names is answered in the same form everywhere.
     re_path(r"", UnknownRoute.as_view()),
 ]

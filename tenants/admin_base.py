@@ -23,6 +23,7 @@ from tenants.exceptions import NotFound, PermissionDenied, ServiceError
 from tenants.middleware import mark_private, request_id_of
 from tenants.models import Tenant
 from tenants.problems import as_service_error, log_fault
+from tenants.restores import check_current
 from tenants.roles import STEWARDS, Role
 from tenants.units import current_unit, record_denied, unit_of_work
 
@@ -154,6 +155,12 @@ class TenantModelAdmin(PseudonymousLog, admin.ModelAdmin):  # type: ignore[type-
         view = super().history_view
         return self.inside(request, lambda more: view(request, object_id, more), extra_context)
 
+    @property
+    def is_personal(self) -> bool:
+        """Whether the rows are about persons: not shown while a restored database is behind."""
+        names = {field.name for field in self.model._meta.get_fields()}
+        return "subject" in names or "erased_at" in names
+
     def inside(
         self,
         request: HttpRequest,
@@ -166,6 +173,8 @@ class TenantModelAdmin(PseudonymousLog, admin.ModelAdmin):  # type: ignore[type-
         if tenant is None and not self.is_installation_wide:
             return self.ask_for_tenant(request)
         try:
+            if self.is_personal:
+                check_current()
             with self.unit(request, tenant, object_id):
                 response = view({**self.header_of(tenant), **(extra_context or {})})
                 if isinstance(response, SimpleTemplateResponse):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -34,6 +35,19 @@ def docs_url() -> str:
     Default: ``https://consentful.example/docs/errors``.
     """
     return getattr(settings, "CONSENTFUL_DOCS_URL", "https://consentful.example/docs/errors")
+
+
+def suppression_key() -> str | None:
+    """
+    `CONSENTFUL_SUPPRESSION_KEY`: the secret with which names of forgotten persons are digested, or a
+    function without arguments that returns it.
+
+    It must outlive every backup: with another key, nobody in a restored database is found again.
+    Default: derived from ``SECRET_KEY``, and for what is older from ``SECRET_KEY_FALLBACKS``.
+    """
+    chosen: Any = getattr(settings, "CONSENTFUL_SUPPRESSION_KEY", None)
+    text: str | None = chosen() if callable(chosen) else chosen
+    return text or None
 
 
 def metrics_directory() -> Path | None:

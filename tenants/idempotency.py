@@ -25,6 +25,11 @@ def _digest(purpose: str, *parts: bytes) -> str:
     return salted_hmac(f"consentful.idempotency.{purpose}", framed, algorithm="sha256").hexdigest()
 
 
+def digest_of_caller(user_id: str, on_behalf_of: str | None) -> str:
+    """Return the digest under which answers to one credential are kept."""
+    return _digest("caller", f"{user_id}:{on_behalf_of or ''}".encode())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdempotencyKey:
     """One key of one caller in one tenant, and the digest of the request it came with."""

@@ -52,6 +52,9 @@ class Subject(Captured):
         help_text="The login that is this person, if any.",
     )  # fmt: skip
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    erased_at = models.DateTimeField(
+        null=True, editable=False, help_text="Since when a pseudonym stands in the name's place."
+    )
 
     class Meta:
         db_table = "consentful_subject"
@@ -68,6 +71,36 @@ class Subject(Captured):
 
     def __str__(self) -> str:
         return self.external_id
+
+
+class Tombstone(Captured):
+    """
+    A name that was forgotten in a tenant, as a keyed digest: who has the name can ask for it.
+
+    Points to no subject: what is kept about a forgotten person cannot be found from its name.
+    """
+
+    noun: ClassVar[str] = "tombstone"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
+    digest = models.CharField(max_length=64)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+",
+        help_text="The login that had the same name, and stands for it again if it comes back.",
+    )  # fmt: skip
+    at = models.DateTimeField()
+    returned_at = models.DateTimeField(
+        null=True, help_text="When the person consented anew, with nothing of before."
+    )
+
+    class Meta:
+        db_table = "consentful_tombstone"
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "digest"], name="consentful_tombstone_name")
+        ]
+
+    def __str__(self) -> str:
+        return f"tombstone {self.pk}"
 
 
 class TenantUserPermission(UserObjectPermissionBase, Captured):

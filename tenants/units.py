@@ -9,14 +9,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from django.db import connections, router, transaction
+from django.db import DatabaseError, connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from audit.actors import Actor
 from audit.services import record_event
-from tenants.exceptions import Forbidden
+from tenants.exceptions import Forbidden, StaleRevision
 from tenants.models import Tenant
+from tenants.restores import check_current
 from tenants.tracing import unit_span, waiting
+
+#: What `consentful_enter` raises where the wait for a fence ended with the person's erasure.
+FORGOTTEN = "CF003"
 
 
 @dataclass(slots=True)
@@ -63,6 +67,8 @@ def unit_of_work(
     Raises:
         RuntimeError: the unit is nested in one of another tenant, or asks for a stronger or a
             further fence than its outermost unit took. Both can deadlock with a twin.
+        StoreUnavailable: the database is an older copy that awaits its erasures.
+        StaleRevision: the person was forgotten while this unit waited for the fence.
         ServiceError: whatever the block refuses; a 403 leaves one denied event.
     """
     connection = store()
@@ -74,12 +80,14 @@ def unit_of_work(
         return
 
     unit = Unit(tenant_id, actor, dict.fromkeys(subjects, exclusive))
+    if unit.fences:
+        check_current()
     try:
         with (
             unit_span(tenant_id=tenant_id, fenced=len(unit.fences)) as span,
             transaction.atomic(using=connection.alias),
         ):
-            with connection.cursor() as cursor, waiting(span):
+            with connection.cursor() as cursor, waiting(span), refusing_the_forgotten():
                 cursor.execute(
                     "SELECT consentful_enter(%s, %s, %s::text[], %s)",
                     [tenant_id, actor.as_context(), list(unit.fences), exclusive],
@@ -94,6 +102,25 @@ def unit_of_work(
         raise
     finally:
         _forget_announcement(connection)
+
+
+@contextmanager
+def refusing_the_forgotten() -> Iterator[None]:
+    """
+    Run what takes a fence; refuse where the wait for it ended with the person's erasure.
+
+    Raises:
+        StaleRevision: the person was forgotten meanwhile. Nothing may bring it back but a new
+            decision of its own.
+    """
+    try:
+        yield
+    except DatabaseError as fault:
+        if getattr(fault.__cause__, "sqlstate", None) != FORGOTTEN:
+            raise
+        raise StaleRevision(
+            "The person was forgotten meanwhile: nothing was stored.", facts={"current": None}
+        ) from fault
 
 
 def record_denied(refusal: Forbidden, *, tenant_id: int, actor: Actor) -> None:

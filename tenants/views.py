@@ -39,6 +39,7 @@ from tenants.idempotency import IdempotencyKey
 from tenants.middleware import mark_private, request_id_of
 from tenants.openapi import Operation, TenantSchema
 from tenants.problems import answer_problem, as_service_error, log_fault
+from tenants.restores import check_current
 from tenants.roles import Role
 from tenants.units import record_denied
 
@@ -73,6 +74,8 @@ class TenantAPIView(APIView):
     operations: ClassVar[Mapping[str, Operation]] = {}
     #: Who may use each method at all.
     roles: ClassVar[Mapping[str, frozenset[Role]]] = {}
+    #: Whether it is about one person: refused while a restored database awaits its erasures.
+    is_personal: ClassVar[bool] = False
     #: Query parameters by method; True where one may be repeated.
     parameters: ClassVar[Mapping[str, Mapping[str, bool]]] = {}
 
@@ -108,6 +111,8 @@ class TenantAPIView(APIView):
         if not caller.roles & self.roles["GET" if method == "HEAD" else method]:
             raise PermissionDenied
         self.check_access(request)
+        if self.is_personal:
+            check_current()
         self.check_media(request)
         self.check_throttles(request)
 

@@ -15,6 +15,8 @@ SECRET_KEY = "for-tests-alone"
 SIGNING_KEY = None
 # Databases of runs come and go; what was signed about one says nothing about the next.
 CONSENTFUL_CHECKPOINTS = None
+CONSENTFUL_SUPPRESSIONS = None
+CONSENTFUL_SUPPRESSION_KEY = "for-tests-alone"
 DEBUG = False
 IS_DEVELOPMENT = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = False

@@ -91,6 +91,11 @@ class Migration(migrations.Migration):
                         fields=["tenant_id", "record", "record_id", "id"],
                         name="consentful_event_record",
                     ),
+                    models.Index(
+                        condition=models.Q(("subject__isnull", False)),
+                        fields=["tenant_id", "subject", "id"],
+                        name="consentful_event_subject",
+                    ),
                     models.Index(fields=["transaction"], name="consentful_event_transaction"),
                 ],
             },

@@ -46,6 +46,8 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
     fence bigint;
+    person text;
+    known bigint;
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'the consent fence needs READ COMMITTED, not %',
@@ -57,13 +59,22 @@ BEGIN
             set_config('consentful.context', context, true),
             set_config('lock_timeout', '3s', true);
     -- Everyone takes several fences in the order of their keys, so nobody waits in a circle.
-    FOR fence IN
-        SELECT DISTINCT consentful_fence_key(tenant, name) AS key FROM unnest(subjects) AS name ORDER BY key
+    FOR fence, person IN
+        SELECT consentful_fence_key(tenant, name) AS key, min(name) FROM unnest(subjects) AS name
+        GROUP BY key ORDER BY key
     LOOP
+        CONTINUE WHEN exclusive AND pg_try_advisory_xact_lock(fence);
+        CONTINUE WHEN NOT exclusive AND pg_try_advisory_xact_lock_shared(fence);
+        -- Somebody is in the way. Should it be an erasure, what waited for it must not bring back
+        -- whom it forgot: the person's row is asked for before the wait and after it.
+        known := consentful_subject_id(tenant, person);
         IF exclusive THEN
             PERFORM pg_advisory_xact_lock(fence);
         ELSE
             PERFORM pg_advisory_xact_lock_shared(fence);
+        END IF;
+        IF known IS NOT NULL AND consentful_subject_id(tenant, person) IS DISTINCT FROM known THEN
+            RAISE EXCEPTION 'the person was forgotten meanwhile' USING ERRCODE = 'CF003';
         END IF;
     END LOOP;
 END

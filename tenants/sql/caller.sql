@@ -48,8 +48,13 @@ BEGIN
         CASE WHEN codenames IS NOT NULL THEN place.id END,
         CASE WHEN codenames IS NOT NULL THEN place.slug::text END,
         coalesce(codenames, '{{}}'),
-        coalesce(who.on_behalf_of::text, (SELECT s.external_id::text FROM consentful_subject s
-                                    WHERE s.tenant_id = place.id AND s.user_id = who.pk)),
+        coalesce(
+            who.on_behalf_of::text,
+            (SELECT s.external_id::text FROM consentful_subject s
+             WHERE s.tenant_id = place.id AND s.user_id = who.pk),
+            -- Who was forgotten under the login's own name can come back under it.
+            (SELECT who.username::text FROM consentful_tombstone t
+             WHERE t.tenant_id = place.id AND t.user_id = who.pk LIMIT 1)),
         who.on_behalf_of::text;
 END
 $$;

@@ -1,4 +1,4 @@
-"""Purge and seal, once or for as long as the service runs."""
+"""Purge, seal and finish erasures, once or for as long as the service runs."""
 
 import logging
 import signal
@@ -8,8 +8,10 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, close_old_connections
 
-from audit.stores import configured_store
+from audit.stores import StoreFailed, configured_store
 from preferences.jobs import purge_all
+from privacy.jobs import run_erasures, suppress_all
+from privacy.suppressions import SuppressionsRefused
 from tenants.commands import ServiceCommand
 from tenants.observation import JOBS, describe, note
 from tenants.proof import write_due_checkpoints
@@ -21,8 +23,8 @@ CHECKPOINTS = 300.0
 
 class Command(ServiceCommand):
     help = (
-        "Purge what has expired, seal the trail and keep a signed checkpoint of it every hour; with"
-        " --loop, every few seconds."
+        "Purge what has expired, ask whoever is yet to erase something, seal the trail and keep a"
+        " signed checkpoint of it every hour; with --loop, every few seconds."
     )
     is_job = True
 
@@ -33,6 +35,7 @@ class Command(ServiceCommand):
     def run(self, **options: Any) -> None:
         if not options["loop"]:
             purged = purge_all()
+            self.finish_erasures()
             sealed, stuck = seal_trails()
             self.tell(f"Purged {purged} expired records, sealed {sealed} events.")
             self.warn(stuck)
@@ -44,6 +47,7 @@ class Command(ServiceCommand):
         while not stop.is_set():
             try:
                 purge_all(most_batches=10)
+                self.finish_erasures()
                 self.warn(seal_trails()[1])
                 if time.monotonic() >= due:
                     self.write_checkpoints()
@@ -53,6 +57,14 @@ class Command(ServiceCommand):
                 note(JOBS, logging.WARNING, "job_refused", job="housekeep", **describe(fault))
             close_old_connections()
             stop.wait(options["seconds"])
+
+    def finish_erasures(self) -> None:
+        """Ask the holders that are due, and list what must not return with a backup."""
+        run_erasures()
+        try:
+            suppress_all()
+        except (StoreFailed, SuppressionsRefused) as fault:
+            self.tell(f"The list of what must not return was not added to. {fault}")
 
     def write_checkpoints(self) -> None:
         """Write the checkpoints that are due, where the settings say that they are kept."""

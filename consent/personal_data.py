@@ -1,0 +1,116 @@
+"""What this app holds about persons: what they decided, and which purposes their login serves."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from django.db.models import QuerySet
+
+from consent import erasure
+from consent.models import ConsentEntry, ConsentState, Notice, PurposeUserPermission
+from consent.selectors import State, list_states
+from tenants.models import Subject
+from tenants.personal import Item, Remainder, Store, Target, in_pieces
+from tenants.times import format_time
+
+
+def describe() -> Sequence[Store]:
+    """Return the stores of this app."""
+    return [
+        Store(
+            name="consents",
+            holds="What you agreed to, refused and withdrew, with the text that you were shown.",
+            models=(ConsentEntry, ConsentState),
+        ),
+        Store(
+            name="serving",
+            holds="The purposes that your login serves, where it is an agent's.",
+            models=(PurposeUserPermission,),
+        ),
+    ]
+
+
+def export(*, tenant_id: int, subject: str, store: str) -> Iterator[Item]:
+    """Yield what a store of this app holds about one person, oldest first."""
+    match store:
+        case "consents":
+            states = {one.purpose: one for one in list_states(tenant_id=tenant_id, subject=subject)}
+            for purpose, entries in histories(tenant_id=tenant_id, subject=subject).items():
+                # A purpose may rest on another ground by now; what was decided stays.
+                state = states.get(purpose) or State(purpose=purpose, status="none")
+                yield {**state.as_json(), "history": [*entries]}
+        case "serving":
+            user = Subject.objects.filter(tenant_id=tenant_id, external_id=subject).values("user")
+            grants = PurposeUserPermission.objects.filter(tenant_id=tenant_id, user__in=user)
+            for grant in in_pieces(grants.select_related("content_object")):
+                yield {"purpose": grant.content_object.slug}
+
+
+def histories(*, tenant_id: int, subject: str) -> dict[str, list[Item]]:
+    """
+    Return every decision of one person by purpose, oldest first, with the text that was shown.
+
+    Inside a unit of work or a snapshot.
+    """
+    entries = list(
+        in_pieces(
+            ConsentEntry.objects.filter(
+                tenant_id=tenant_id, subject__tenant_id=tenant_id, subject__external_id=subject
+            ).select_related("purpose")
+        )
+    )
+    purposes = {entry.purpose_id for entry in entries}
+    shown = {
+        (notice.purpose_id, notice.version, notice.locale): notice.text
+        for notice in Notice.objects.filter(tenant_id=tenant_id, purpose_id__in=purposes)
+    }
+    found: dict[str, list[Item]] = defaultdict(list)
+    for entry in entries:
+        text = shown.get((entry.purpose_id, entry.version or 0, entry.locale or ""))
+        found[entry.purpose.slug].append(
+            {
+                "entry": entry.entry,
+                "decision": entry.decision,
+                "version": entry.version,
+                "locale": entry.locale,
+                "notice_digest": entry.notice_digest,
+                "notice": text,
+                "actor": entry.actor,
+                "method": entry.method,
+                "evidence": entry.evidence,
+                "at": format_time(entry.at),
+                "expires_at": format_time(entry.expires_at) if entry.expires_at else None,
+            }
+        )
+    return dict(found)
+
+
+# Erasure -------------------------------------------------------------------------------------
+
+_PROOF = (
+    "Decisions and times, without names: they prove that consent was there (GDPR articles 7(1) and"
+    " 17(3)(e))."
+)
+
+
+def erase(*, target: Target, store: str) -> Remainder | None:
+    """Erase what a store of this app holds of a target. Inside the unit of an erasure."""
+    if not target.is_whole:
+        return None
+    if store == "serving":
+        grants = serving(target).count()
+        return Remainder(kept=grants, ground="It belongs to the login." if grants else None)
+    erasure.blank_ledger(target)
+    kept = erasure.kept_entries(target).count()
+    return Remainder(kept=kept, ground=_PROOF if kept else None)
+
+
+def count(*, target: Target, store: str) -> int:
+    """Return how much of a target a store of this app still holds. Inside a unit of work."""
+    return erasure.naming_entries(target).count() if store == "consents" else 0
+
+
+def serving(target: Target) -> QuerySet[PurposeUserPermission]:
+    """Return the purposes that the person's logins serve."""
+    return PurposeUserPermission.objects.filter(
+        tenant_id=target.tenant_id, user__in=list(target.logins)
+    )

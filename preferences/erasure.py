@@ -1,0 +1,76 @@
+"""
+What an erasure does to records: those about the person are deleted, set by set; where others'
+records name it as their writer, the pseudonym stands afterwards.
+
+Runs inside the unit of work of an erasure.
+"""
+
+from django.db.models import Q, QuerySet
+
+from preferences.models import Preference
+from tenants.personal import Target
+from tenants.units import store
+
+
+def records_about(target: Target) -> QuerySet[Preference]:
+    """
+    Return the records that the erasure is about, held ones too.
+
+    By their scope and by the person they belong to: the one is checked against the other.
+    """
+    records = Preference.objects.filter(tenant_id=target.tenant_id).filter(
+        Q(scope=target.scope) | Q(subject_id=target.subject_id, subject_id__isnull=False)
+    )
+    if target.keys is not None:
+        records = records.filter(key__in=list(target.keys))
+    if target.purposes is not None:
+        records = records.filter(purpose__slug__in=list(target.purposes))
+    return records
+
+
+def held(records: QuerySet[Preference]) -> QuerySet[Preference]:
+    """
+    Return the records under a legal hold, which no erasure touches before the hold ends.
+
+    The one place that says what a hold is to an erasure.
+    """
+    return records.none()
+
+
+def delete_records(target: Target) -> int:
+    """Delete the records but for held ones, expired or not, in one statement; return how many."""
+    records = records_about(target)
+    return records.exclude(pk__in=held(records).values("pk"))._raw_delete(using=records.db)
+
+
+def hide_held_records(target: Target) -> int:
+    """
+    Take held records of a forgotten person away from its name; return how many.
+
+    Nobody reads them any more, and the name is free: who comes back under it finds nothing there.
+    """
+    return held(records_about(target)).update(scope=f"user::{target.pseudonym}")
+
+
+def records_written_by(target: Target) -> QuerySet[Preference]:
+    """Return others' and shared records that name the person as who wrote them."""
+    return Preference.objects.filter(
+        tenant_id=target.tenant_id, actor__in=list(target.names)
+    ).exclude(pk__in=records_about(target).values("pk"))
+
+
+def rename_writer(target: Target) -> None:
+    """Put the pseudonym in the place of the person's name, in the order in which batches lock."""
+    with store().cursor() as cursor:
+        cursor.execute(
+            "UPDATE consentful_preference SET actor = %s WHERE tenant_id = %s AND id IN ("
+            " SELECT id FROM consentful_preference WHERE tenant_id = %s AND actor = ANY (%s::text[])"
+            " AND subject_id IS DISTINCT FROM %s ORDER BY scope, key FOR UPDATE)",
+            [
+                target.pseudonym,
+                target.tenant_id,
+                target.tenant_id,
+                list(target.names),
+                target.subject_id,
+            ],
+        )
