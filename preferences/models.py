@@ -124,6 +124,10 @@ class Preference(Captured):
     created_at = models.DateTimeField(editable=False)
     updated_at = models.DateTimeField(editable=False)
     expires_at = models.DateTimeField(null=True)
+    # A legal hold: while it lasts, nobody changes or deletes the record (`holds`).
+    held_at = models.DateTimeField(null=True, editable=False)
+    held_until = models.DateTimeField(null=True, help_text="Empty: until somebody ends it.")
+    hold_reason = models.TextField(null=True)
 
     class Meta:
         db_table = "consentful_preference"

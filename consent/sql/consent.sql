@@ -1,4 +1,4 @@
--- The ledger, its current state, and the gate.
+-- The ledger and its current state. The gate that asks it stands in gate.sql.
 
 CREATE OR REPLACE FUNCTION consentful_purpose_slug(tenant bigint, purpose bigint) RETURNS text
 LANGUAGE sql STABLE
@@ -65,54 +65,6 @@ AS $$
 BEGIN
     SELECT p.tenant_id INTO NEW.tenant_id FROM consentful_purpose p WHERE p.id = NEW.purpose_id;
     RETURN NEW;
-END
-$$;
-
--- What a state means at one moment. Expiry and a raised notice version are read, never stored.
-CREATE FUNCTION consentful_consent_status(
-    decision text, version integer, expires_at timestamptz, required_version integer,
-    moment timestamptz
-) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$
-    SELECT CASE
-        WHEN decision IS NULL THEN 'none'
-        WHEN decision <> 'given' THEN decision
-        WHEN expires_at <= moment THEN 'expired'
-        WHEN version < required_version THEN 'outdated'
-        ELSE 'given'
-    END
-$$;
-
--- The gate: may this purpose be served for this person now, by this agent? Returns NULL or the
--- code of the refusal. Under READ COMMITTED, with the fence held, the answer stays true until
--- the transaction ends. A NULL agent is a person's own or an operator's credential.
-CREATE FUNCTION consentful_gate(
-    tenant bigint, subject text, purpose bigint, agent text, moment timestamptz
-) RETURNS text
-LANGUAGE plpgsql STABLE
-AS $$
-DECLARE
-    basis text;
-    required integer;
-    status text;
-BEGIN
-    IF agent IS NOT NULL AND NOT consentful_serves(tenant, agent, purpose) THEN
-        RETURN 'purpose_not_allowed';
-    END IF;
-    SELECT p.lawful_basis, p.required_version INTO basis, required
-    FROM consentful_purpose p WHERE p.tenant_id = tenant AND p.id = purpose;
-    IF basis = 'consent' THEN
-        SELECT consentful_consent_status(s.decision, s.version, s.expires_at, required, moment)
-        INTO status
-        FROM consentful_subject who JOIN consentful_consent_state s
-          ON s.tenant_id = tenant AND s.subject_id = who.id AND s.purpose_id = purpose
-        WHERE who.tenant_id = tenant AND who.external_id = subject;
-        IF status IS DISTINCT FROM 'given' THEN
-            RETURN 'consent_required';
-        END IF;
-    END IF;
-    RETURN NULL;
 END
 $$;
 
