@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from audit.actors import SYSTEM
+from preferences.readings import purge_readings
 from preferences.services import purge_expired
 from tenants.idempotency import purge_answers
 from tenants.models import Tenant
@@ -29,6 +30,7 @@ def purge_all(
     for tenant_id in tenants:
         with unit_of_work(tenant_id=tenant_id, actor=SYSTEM):
             purge_answers(tenant_id=tenant_id)
+            purge_readings(tenant_id=tenant_id)
         batches = 0
         while most_batches is None or batches < most_batches:
             count = purge_expired(tenant_id=tenant_id, actor=SYSTEM, most=BATCH)

@@ -136,13 +136,14 @@ class Preference(Captured):
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "scope", "key"], name="consentful_preference_address"
-            )
+            ),
+            # The admin pages by key through a tenant; and what belongs to a record names both.
+            models.UniqueConstraint(fields=["tenant", "id"], name="consentful_preference_pages"),
         ]
         indexes = [
             # Lists page by creation within a scope.
             models.Index(fields=["tenant", "scope", "id"], name="consentful_preference_list"),
-            # The admin pages by key through a tenant, and through what serves one purpose.
-            models.Index(fields=["tenant", "id"], name="consentful_preference_pages"),
+            # The admin pages by key through what serves one purpose.
             models.Index(fields=["tenant", "purpose", "id"], name="consentful_preference_served"),
             # The purge asks for what is past its deadline.
             models.Index(
@@ -154,3 +155,41 @@ class Preference(Captured):
 
     def __str__(self) -> str:
         return f"preference {self.pk}"
+
+
+class Reading(models.Model):
+    """
+    Somebody else read a person's record on one day. One's own reading leaves none.
+
+    Not captured by the trail: it is a trail itself, of what changes nothing. Goes with its record.
+    """
+
+    # Every index begins with the tenant: one of its own would answer nothing more.
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
+    # The database's own keys name the tenant too; that of the record takes the rows along.
+    subject = models.ForeignKey(
+        Subject, on_delete=models.PROTECT, db_index=False, db_constraint=False,
+        help_text="Whose record it is.",
+    )  # fmt: skip
+    preference = models.ForeignKey(
+        Preference, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False
+    )
+    reader = models.CharField(max_length=200, help_text="Who read it.")
+    day = models.DateField(help_text="In UTC.")
+    at = models.DateTimeField(help_text="When it was first noted on that day.")
+
+    class Meta:
+        db_table = "consentful_reading"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "preference", "reader", "day"], name="consentful_reading_once"
+            )
+        ]
+        indexes = [
+            # A person pages through who read what about them; the purge asks for old days.
+            models.Index(fields=["tenant", "subject", "id"], name="consentful_reading_subject"),
+            models.Index(fields=["tenant", "day"], name="consentful_reading_day"),
+        ]
+
+    def __str__(self) -> str:
+        return f"reading {self.pk}"

@@ -13,6 +13,7 @@ from consent.selectors import find_refusal
 from preferences.decisions import count_read
 from preferences.exceptions import refusal_of
 from preferences.models import Definition
+from preferences.readings import note_readings
 from preferences.records import COLUMNS, Record
 from preferences.resolution import Effective, resolve
 from preferences.schemas import Schema, compile_schema
@@ -48,6 +49,7 @@ def get_preference(*, caller: Caller, scope: Scope, key: str) -> Record:
     record = Record.from_row(row, purpose)
     if outcome != "found" or record is None:
         raise refusal_of(outcome, scope=scope, key=key, purpose=purpose, record=None)
+    note_readings(caller, (record,))
     return record
 
 
@@ -170,6 +172,7 @@ def list_preferences(
         )
         rows = cursor.fetchall()
     records = [record for *row, slug in rows if (record := Record.from_row(row, slug))]
+    note_readings(caller, records)
     withheld = sorted({(one.purpose, one.reason) for one in refused.values()})
     return records, [Withheld(*pair) for pair in withheld]
 

@@ -16,6 +16,9 @@ urlpatterns = [
         "tenants/<str:tenant>/erasures/<str:reference>/receipt",
         erasure_views.ErasureReceiptView.as_view(),
     ),
+    path(
+        "tenants/<str:tenant>/subjects/<str:subject>/activity", views.SubjectActivityView.as_view()
+    ),
     # Last of all: what no route names is answered in the same form everywhere.
     re_path(r"", UnknownRoute.as_view()),
 ]

@@ -6,24 +6,27 @@ from typing import Any
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from consent.models import Purpose
+from consent.personal_data import histories
 from consent.selectors import list_states
-from consent.views import SubjectView, history_as_json
-from preferences.records import Record
-from preferences.selectors import list_personal_data
+from consent.views import SubjectView
+from preferences.readings import flush_readings, note_disclosure
 from privacy import openapi
+from privacy.activity import list_activity
+from privacy.holders import stores
 from tenants.exceptions import PermissionDenied
+from tenants.pages import read_limit, read_position, render_page
 from tenants.roles import Role
 from tenants.units import unit_of_work
 from tenants.views import answer
 
+#: Stores that are long, and shown elsewhere: beside each record, and as the activity.
+LONG = frozenset({"readings", "events"})
 
-class SubjectDataView(SubjectView):
-    """Everything that is held about one person, with where it came from and how long it stays."""
+
+class PersonView(SubjectView):
+    """Base of what a person sees about itself, and an operator about a person, with a reason."""
 
     roles = {"GET": frozenset({Role.MEMBER, Role.OPERATOR, Role.OWNER})}
-    operations = {"GET": openapi.DATA}
-    parameters = {"GET": {"reason": False}}
 
     def check_access(self, request: Request) -> None:
         caller = self.caller
@@ -33,32 +36,60 @@ class SubjectDataView(SubjectView):
                 about={"subject": self.subject},
             )
 
+
+class SubjectDataView(PersonView):
+    """Everything that is held about one person, with where it came from and how long it stays."""
+
+    operations = {"GET": openapi.DATA}
+    parameters = {"GET": {"reason": False}}
+
     def get(self, request: Request, tenant: str, subject: str) -> HttpResponse:
         caller = self.read_reason(self.read_parameters(), self.subject)
+        flush_readings()  # those of this process; others write theirs within a second
+        held: dict[str, Any] = {"subject": self.subject}
         with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
-            records = list_personal_data(caller=caller, subject=self.subject)
-            consents = self.list_consents(caller.tenant_id)
+            for holder, store in stores():
+                if store.name not in LONG:
+                    found = holder.export(
+                        tenant_id=caller.tenant_id, subject=self.subject, store=store.name
+                    )
+                    held[store.name] = list(found)
+            held["consents"] = self.list_consents(caller.tenant_id)
             self.record_disclosure(caller)
-        preferences = ", ".join(_with_retention(record) for record in records)
-        return answer(
-            f'{{"subject": {json.dumps(self.subject)}, "preferences": [{preferences}], '
-            f'"consents": {json.dumps(consents, ensure_ascii=False)}}}'
-        )
+            if caller.reason is not None:
+                note_disclosure(caller=caller, subject=self.subject)
+        return answer(json.dumps(held, ensure_ascii=False))
 
     def list_consents(self, tenant_id: int) -> list[dict[str, Any]]:
-        """Return the state of every purpose with the decisions that led to it."""
-        purposes = {one.slug: one for one in Purpose.objects.filter(tenant_id=tenant_id)}
+        """Return the state of every purpose, undecided ones too, with what led to it."""
+        decisions = histories(tenant_id=tenant_id, subject=self.subject)
         return [
-            {
-                **state.as_json(),
-                "history": history_as_json(tenant_id, self.subject, purposes[state.purpose]),
-            }
+            {**state.as_json(), "history": decisions.get(state.purpose, [])}
             for state in list_states(tenant_id=tenant_id, subject=self.subject)
         ]
 
 
-def _with_retention(record: Record) -> str:
-    """Return a record with when it goes; without a deadline it stays until it is deleted."""
-    until = record.current["expires_at"]
-    retention = {"until": until, "rule": "deadline" if until else "until_deleted"}
-    return f'{record.as_json()[:-1]}, "retention": {json.dumps(retention)}}}'
+class SubjectActivityView(PersonView):
+    """Who read or changed something about one person, newest first. No values."""
+
+    operations = {"GET": openapi.ACTIVITY}
+    parameters = {"GET": {"limit": False, "cursor": False, "reason": False}}
+
+    def get(self, request: Request, tenant: str, subject: str) -> HttpResponse:
+        parameters = self.read_parameters()
+        limit = read_limit(parameters)
+        before = read_position(request._request, parameters)
+        caller = self.read_reason(parameters, self.subject)
+        flush_readings()
+        with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
+            found = list_activity(
+                tenant_id=caller.tenant_id, subject=self.subject, before=before, most=limit + 1
+            )
+            self.record_disclosure(caller)
+        return answer(
+            render_page(
+                request._request, parameters, found, limit,
+                id_of=lambda one: one.position,
+                render=lambda one: json.dumps(one.item, ensure_ascii=False),
+            )
+        )  # fmt: skip

@@ -33,16 +33,25 @@ def read_cursor(request: HttpRequest, parameters: MultiValueDict[str, str]) -> i
     Raises:
         ValidationError: the cursor was altered, or belongs to another tenant, route or filter.
     """
+    return int(read_position(request, parameters) or 0)
+
+
+def read_position(request: HttpRequest, parameters: MultiValueDict[str, str]) -> Any:
+    """
+    Return the position after which the page starts, as `id_of` gave it; None for the first one.
+
+    Raises:
+        ValidationError: the cursor was altered, or belongs to another tenant, route or filter.
+    """
     text = parameters.get("cursor")
     if text is None:
-        return 0
+        return None
     try:
-        last = signing.loads(text, salt=_salt(request, parameters))
+        return signing.loads(text, salt=_salt(request, parameters))
     except signing.BadSignature as fault:
         raise ValidationError(
             "This cursor is not one of this list: start without it.", pointer="/query/cursor"
         ) from fault
-    return int(last)
 
 
 def render_page[T](
@@ -51,7 +60,7 @@ def render_page[T](
     rows: Sequence[T],
     limit: int,
     *,
-    id_of: Callable[[T], int],
+    id_of: Callable[[T], Any],
     render: Callable[[T], str],
     more: str = "",
 ) -> str:
@@ -59,6 +68,7 @@ def render_page[T](
     Return the list envelope as JSON text.
 
     Args:
+        id_of: an id, or another position that JSON can write, to go on after.
         rows: up to `limit` + 1 of them; the last one only tells that there is another page.
         more: further members of the envelope, as JSON text that starts with a comma.
     """

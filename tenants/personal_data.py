@@ -98,7 +98,6 @@ def events_about(*, tenant_id: int, subject: str) -> QuerySet[Event]:
 def activity_of(event: Event, subject: str) -> Item:
     """Return an event as the person concerned sees it: who, what and when, without values."""
     return {
-        "id": event.pk,
         "at": format_time(event.at),
         "action": event.action,
         "actor": event.actor,

@@ -227,7 +227,6 @@ class Migration(migrations.Migration):
                         fields=["tenant", "expires_at"],
                         name="consentful_preference_expiry",
                     ),
-                    models.Index(fields=["tenant", "id"], name="consentful_preference_pages"),
                     models.Index(
                         fields=["tenant", "purpose", "id"], name="consentful_preference_served"
                     ),
@@ -235,7 +234,10 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("tenant", "scope", "key"), name="consentful_preference_address"
-                    )
+                    ),
+                    models.UniqueConstraint(
+                        fields=("tenant", "id"), name="consentful_preference_pages"
+                    ),
                 ],
                 "permissions": [
                     ("view_withheld_values", "Can view values while no consent is in force")

@@ -9,7 +9,7 @@ SQL = Path(__file__).resolve().parent.parent / "sql"
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("consentful_preferences", "0002_guarantees"),
+        ("consentful_preferences", "0003_readings"),
     ]
 
     operations = [

@@ -23,6 +23,7 @@ EXEMPT = {
     "Head",
     "Cut",  # itself an event, trail.cut
     "ConsentState",  # a copy of the ledger, compared with it by verification
+    "Reading",  # a trail itself, of what changes nothing
     "IdempotencyRecord",  # a copy of what the trail already says
 }
 #: What the database says to those who may not.

@@ -48,15 +48,13 @@ def later_migrations() -> Iterator[Migration]:
 
 def find_blocking(migration: Migration) -> list[str]:
     """Return what in a migration would hold a table for as long as it has rows."""
-    made = {
-        operation.name.lower()
-        for operation in migration.operations
-        if isinstance(operation, operations.CreateModel)
-    }
+    models_made = [one for one in migration.operations if isinstance(one, operations.CreateModel)]
+    made = {one.name.lower() for one in models_made}
+    tables = {str(one.options.get("db_table", "")).upper() for one in models_made} - {""}
     found: list[str] = []
     for operation in flatten(migration.operations):
         if isinstance(operation, operations.RunSQL):
-            found += find_blocking_sql(operation.sql, is_atomic=migration.atomic)
+            found += find_blocking_sql(operation.sql, tables, is_atomic=migration.atomic)
         elif getattr(operation, "model_name", "").lower() not in made:
             found += find_blocking_operation(operation, is_atomic=migration.atomic)
     return found
@@ -118,13 +116,14 @@ BLOCKING = {
 }  # fmt: skip
 
 
-def find_blocking_sql(text: Any, *, is_atomic: bool) -> list[str]:
+def find_blocking_sql(text: Any, tables: set[str], *, is_atomic: bool) -> list[str]:
+    """As above; `tables` are new in this migration, hence empty and used by nobody."""
     if not isinstance(text, str):
         pieces = [one if isinstance(one, str) else one[0] for one in text]
         text = ";".join(pieces)
     # Bodies of functions, strings and comments do nothing by themselves.
     bare = re.sub(r"\s+", " ", STATEMENT.sub(" ", text)).upper()
-    made = set(re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", bare))
+    made = tables | set(re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", bare))
     found = []
     for statement in (one.strip() for one in bare.split(";")):
         if " CONCURRENTLY " in statement and is_atomic:
@@ -231,6 +230,17 @@ def test_what_holds_a_table_is_found(operation: Any) -> None:
                     "CREATE FUNCTION later() RETURNS void LANGUAGE sql AS"
                     " $$ UPDATE consentful_preference SET tags = '{}'; $$ -- DELETE FROM it"
                 )
+            ],
+            True,
+        ),
+        (
+            [
+                operations.CreateModel(
+                    "Later",
+                    [("id", models.BigAutoField(primary_key=True))],
+                    options={"db_table": "later"},
+                ),
+                operations.RunSQL("ALTER TABLE later ADD CONSTRAINT a CHECK (id > 0)"),
             ],
             True,
         ),
