@@ -3,21 +3,32 @@
 import hmac
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
 from hashlib import sha256
 
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
 from consent.models import Purpose
+from consent.restrictions import list_restricted_keys
 from consent.selectors import find_refusal
-from preferences.models import Definition, Preference, UndeclaredRule, Writer
+from preferences.models import Definition, Preference, Reading, UndeclaredRule, Writer
 from preferences.records import Record
 from tenants.callers import Caller
 from tenants.documents import JSONValue
 from tenants.exceptions import NotFound
 from tenants.scopes import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Somebody else who read a record: on how many days, and the last of them."""
+
+    name: str
+    days: int
+    last_day: date
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +40,9 @@ class Held:
         handle: names it in an address, without telling its key.
         title: what it is in words, where its definition says so.
         closed: why it cannot be changed, as a code; None where it can.
+        is_restricted: whether the person stopped the use of this one record.
+        is_on_hold: whether a legal hold keeps it as it is.
+        readers: who else read it lately, the last one first.
     """
 
     handle: str
@@ -37,6 +51,9 @@ class Held:
     title: str
     schema: JSONValue
     closed: str | None
+    is_restricted: bool = False
+    is_on_hold: bool = False
+    readers: Sequence[Reader] = field(default=())
 
 
 def list_held(
@@ -99,6 +116,9 @@ def _describe(caller: Caller, subject: str, rows: Iterable[Preference]) -> list[
     shut = {
         pk: find_refusal(caller=caller, subject=subject, purpose_id=pk) for pk in sorted(purposes)
     }
+    restricted = {key for _, key in list_restricted_keys(tenant_id=tenant, subjects=[subject])}
+    on_hold = _on_hold(tenant, rows)
+    readers = _readers(tenant, rows)
     found = []
     for row in rows:
         definition = definitions.get(row.key)
@@ -110,7 +130,13 @@ def _describe(caller: Caller, subject: str, rows: Iterable[Preference]) -> list[
                 purpose=purpose,
                 title=definition.description if definition else "",
                 schema=json.loads(definition.schema) if definition else True,
-                closed=_closed(row, definition, rule, shut),
+                closed="hold"
+                if row.pk in on_hold
+                else _closed(row, definition, rule, shut)
+                or ("restricted" if row.key in restricted else None),
+                is_restricted=row.key in restricted,
+                is_on_hold=row.pk in on_hold,
+                readers=readers.get(row.pk, ()),
             )
         )
     return found
@@ -129,6 +155,29 @@ def _closed(
     if definition is not None and Writer.SUBJECT not in definition.writers:
         return "writers"
     return shut[governing] or shut.get(row.purpose_id or 0)
+
+
+def _on_hold(tenant_id: int, rows: Sequence[Preference]) -> set[int]:
+    """Return the ids of those that a legal hold keeps, by the database's clock."""
+    held = [row.pk for row in rows if row.held_at is not None]
+    lasting = Preference.objects.filter(tenant_id=tenant_id, pk__in=held).exclude(
+        held_until__lte=RawSQL("consentful_now()", [])
+    )
+    return set(lasting.values_list("pk", flat=True)) if held else set()
+
+
+def _readers(tenant_id: int, rows: Sequence[Preference]) -> dict[int, list[Reader]]:
+    """Return by record who else read it."""
+    found: dict[int, list[Reader]] = {}
+    readers = (
+        Reading.objects.filter(tenant_id=tenant_id, preference_id__in=[row.pk for row in rows])
+        .values_list("preference_id", "reader")
+        .annotate(last_day=Max("day"), days=Count("pk"))
+        .order_by("-last_day", "reader")
+    )
+    for record_id, name, last_day, days in readers:
+        found.setdefault(record_id, []).append(Reader(name=name, days=days, last_day=last_day))
+    return found
 
 
 def _record(row: Preference, purpose: Purpose) -> Record:

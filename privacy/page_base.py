@@ -34,6 +34,7 @@ from tenants.exceptions import (
 )
 from tenants.middleware import mark_private, request_id_of
 from tenants.models import Tenant
+from tenants.privacy_control import announce
 from tenants.problems import as_service_error, log_fault
 from tenants.roles import Role
 from tenants.units import record_denied
@@ -41,7 +42,7 @@ from tenants.units import record_denied
 #: Who has a page, if it stands for a person. An auditor sees no values, an agent decides nothing.
 PERSONS = frozenset({Role.MEMBER, Role.OPERATOR, Role.OWNER})
 #: The parts of a page, in the order of its menu.
-PARTS = ("overview", "consents")
+PARTS = ("overview", "consents", "activity", "forget")
 
 
 class OpenPage(View):
@@ -200,6 +201,9 @@ class Page(OpenPage):
         self.caller = replace(caller, request_id=request_id_of(request))
         if caller.is_agent or caller.subject is None or not caller.roles & PERSONS:
             raise PermissionDenied("This sign-in stands for no person here.")
+        # Before the page: what the person decides with this very request is the later word.
+        if request.META.get("HTTP_SEC_GPC") == "1":
+            announce(self.caller)
         return super().answer(request, **kwargs)
 
     @property

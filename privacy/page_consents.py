@@ -11,13 +11,18 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from consent.models import ConsentEntry, Decision, Notice, Purpose
+from consent.objections import list_stands
 from consent.selectors import State, list_history, list_purposes, list_states
 from consent.services import decide
 from privacy.page_base import Page
+from privacy.page_rights import find_stop
 from privacy.page_words import DECISIONS, GROUNDS, STATES, Words
 from tenants.exceptions import StaleRevision, ValidationError
 from tenants.scopes import Scope
 from tenants.units import unit_of_work
+
+#: How the ledger says that the person decided by itself.
+OWN_WORDS = frozenset({"user_confirmed", "double_opt_in", "gpc"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +64,8 @@ class Past:
     expires_at: datetime | None
     #: Who decided, where it was not the person.
     actor: str | None
+    #: Whether a browser said it, with Global Privacy Control.
+    is_signal: bool
 
 
 class ConsentsPage(Page):
@@ -77,12 +84,21 @@ class ConsentsPage(Page):
                 .order_by("pk")
             }
             choices = [self.choice(known[state.purpose], state) for state in states]
+            stands = {
+                one.purpose: one
+                for one in list_stands(tenant_id=caller.tenant_id, subject=self.subject)
+            }
             others = [
-                {"purpose": one, "ground": GROUNDS[one.lawful_basis]}
+                {
+                    "purpose": one,
+                    "ground": GROUNDS[one.lawful_basis],
+                    "stand": stands.get(one.slug),
+                }
                 for one in list_purposes(tenant_id=caller.tenant_id)
                 if one.lawful_basis != Purpose.LawfulBasis.CONSENT
             ]
-        return self.show(request, "consents", {"choices": choices, "others": others})
+            stop = find_stop(tenant_id=caller.tenant_id, subject=self.subject)
+        return self.show(request, "consents", {"choices": choices, "others": others, "stop": stop})
 
     def choice(self, purpose: Purpose, state: State) -> Choice:
         """Gather what a person needs to know for one decision. Inside a unit of work."""
@@ -135,7 +151,7 @@ class DecisionPage(Page):
             ):
                 if given and given["entry"] is None:
                     self.check_undecided(purpose)
-                decide(
+                state, _replayed = decide(
                     caller=caller,
                     subject=self.subject,
                     purpose=purpose,
@@ -152,7 +168,14 @@ class DecisionPage(Page):
                 fail_silently=True,
             )
             return self.go("consents", anchor=f"purpose-{purpose}")
-        said = _("Recorded: you agree.") if given else _("Recorded: you do not agree.")
+        if state.pending is not None:
+            said = _(
+                "Asked for, and not in force yet: confirm it with the message that is sent to you."
+            )
+        elif given:
+            said = _("Recorded: you agree.")
+        else:
+            said = _("Recorded: you do not agree.")
         messages.success(request, said, fail_silently=True)
         return self.go("consents", anchor=f"purpose-{purpose}")
 
@@ -188,5 +211,6 @@ def _past(entry: ConsentEntry) -> Past:
         version=entry.version,
         locale=entry.locale,
         expires_at=entry.expires_at,
-        actor=None if entry.method == "user_confirmed" else entry.actor,
+        actor=None if entry.method in OWN_WORDS else entry.actor,
+        is_signal=entry.method == "gpc",
     )

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Self
 
 from django.contrib import messages
@@ -12,10 +12,12 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from consent.models import Purpose
+from preferences.readings import flush_readings
 from preferences.records import Record
-from preferences.services import Write, delete_preference, put_preference
+from preferences.services import Write, put_preference
 from preferences.values import check_value
 from privacy.held import Held, get_held, list_held
+from privacy.holders import stores
 from privacy.page_base import Page
 from privacy.page_forms import ValueForm
 from privacy.page_values import Shown, lay_out
@@ -44,6 +46,21 @@ _CURSOR = "consentful.page.overview"
 _ANSWERED = (Forbidden, InvalidValue, InvalidJSON, TooLarge, UndeclaredKey)
 
 
+#: Stores that other parts of the page show.
+SHOWN_ELSEWHERE = frozenset({"preferences", "consents", "readings", "events"})
+#: Things of another store that are listed; an export has them all.
+MOST_BESIDES = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Besides:
+    """What one store other than the records holds about the person."""
+
+    holds: str
+    items: Sequence[Shown]
+    is_cut: bool
+
+
 class OverviewPage(Page):
     """Everything that is held, by purpose. Needs no consent."""
 
@@ -51,6 +68,7 @@ class OverviewPage(Page):
 
     def get(self, request: HttpRequest, tenant: str) -> HttpResponse:
         caller = self.caller
+        flush_readings()  # those of this process; others write theirs within a second
         with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
             found = list_held(
                 caller=caller, subject=self.subject, after=_after(request), most=MOST + 1
@@ -63,11 +81,35 @@ class OverviewPage(Page):
             _group(purpose, list(group))
             for purpose, group in groupby(found, key=lambda held: held.purpose)
         ]
+        is_first = "after" not in request.GET
+        besides = () if more or not is_first else self.list_besides()
         return self.show(
             request,
             "overview",
-            {"groups": groups, "more": more, "is_first": "after" not in request.GET},
+            {"groups": groups, "more": more, "is_first": is_first, "besides": besides},
         )
+
+    def list_besides(self) -> Sequence[Besides]:
+        """Return what other stores hold about the person: their login, and what a host keeps."""
+        caller = self.caller
+        found = []
+        with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
+            for holder, store in stores():
+                if store.name in SHOWN_ELSEWHERE:
+                    continue
+                items = holder.export(
+                    tenant_id=caller.tenant_id, subject=self.subject, store=store.name
+                )
+                shown = [lay_out(item) for item in islice(items, MOST_BESIDES + 1)]
+                if shown:
+                    found.append(
+                        Besides(
+                            holds=store.holds,
+                            items=shown[:MOST_BESIDES],
+                            is_cut=len(shown) > MOST_BESIDES,
+                        )
+                    )
+        return found
 
 
 class RecordPage(Page):
@@ -151,35 +193,6 @@ class RecordPage(Page):
         form.is_valid()
         conflict = {"mine": lay_out(typed.cleaned_data["value"])}
         return self.show_record(request, held, form, conflict=conflict, status=409)
-
-
-class ForgetRecordPage(RecordPage):
-    """What would go with one record, and its forgetting. Needs no consent."""
-
-    def get(self, request: HttpRequest, tenant: str, handle: str) -> HttpResponse:
-        return self.preview(request, self.find(handle))
-
-    def post(self, request: HttpRequest, tenant: str, handle: str) -> HttpResponse:
-        held = self.find(handle)
-        try:
-            delete_preference(
-                caller=self.caller,
-                scope=Scope.of_subject(self.subject),
-                key=held.record.key,
-                # What was not seen is not forgotten by mistake.
-                revisions=(request.POST.get("revision", ""),),
-            )
-        except StaleRevision:
-            return self.preview(request, self.find(handle), is_changed=True, status=409)
-        messages.success(request, _("Forgotten."), fail_silently=True)
-        return self.go("overview")
-
-    def preview(
-        self, request: HttpRequest, held: Held, *, is_changed: bool = False, status: int = 200
-    ) -> HttpResponse:
-        """Show what would go and what stays."""
-        context = {**entry_of(held), "is_changed": is_changed}
-        return self.show(request, "forget_record", context, status=status)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

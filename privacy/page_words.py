@@ -28,6 +28,14 @@ REFUSALS: dict[str, tuple[Words, Words]] = {
         _("You do not agree to this use"),
         _("It can be seen and forgotten, but not changed. Nothing was saved."),
     ),
+    "objected": (
+        _("You objected to this use"),
+        _("It can be seen and forgotten, but not changed. Nothing was saved."),
+    ),
+    "restricted": (
+        _("You have stopped this use"),
+        _("It can be seen and forgotten, but not changed. Nothing was saved."),
+    ),
     "not_found": (
         _("There is nothing here"),
         _("The address is wrong, or what stood here is gone."),
@@ -69,6 +77,11 @@ CLOSED: dict[str, Words] = {
     "consent_required": _(
         "You do not agree to this use at present. You can forget it, or agree again to change it."
     ),
+    "objected": _(
+        "You objected to this use. You can forget it, or take your objection back to change it."
+    ),
+    "restricted": _("You have stopped its use. Allow it again to change it."),
+    "hold": _("A legal duty keeps it as it is for now. It can be seen, not changed."),
     "writers": _("Only staff write this. Ask them if it is wrong, or forget it."),
     "undeclared": _("Nothing of this kind is stored any more. You can see it and forget it."),
     "other": _("It cannot be changed at present. You can see it and forget it."),
@@ -98,6 +111,45 @@ DECISIONS: dict[str, Words] = {
     "given": _("Agreed"),
     "refused": _("Refused"),
     "withdrawn": _("Withdrawn"),
+    "objected": _("Objected"),
+    "objection_lifted": _("Objection taken back"),
+}
+
+#: What became of one store in an erasure.
+OUTCOMES: dict[str, Words] = {
+    "pending": _("Not done yet"),
+    "done": _("Erased"),
+    "nothing_found": _("Nothing was there"),
+    "failed": _("Not done yet, will be tried again"),
+    "held": _("Kept for now, under a legal duty"),
+    "not_recallable": _("Out of reach"),
+    "exempt": _("Kept"),
+}
+
+#: What happened, by the trail's action.
+ACTIONS: dict[str, Words] = {
+    "preference.created": _("Wrote an entry"),
+    "preference.replaced": _("Changed an entry"),
+    "preference.deleted": _("Deleted an entry"),
+    "preference.expired": _("An entry came to its end"),
+    "preference.read": _("Read an entry"),
+    "consent.given": _("Recorded consent"),
+    "consent.refused": _("Recorded a refusal"),
+    "consent.withdrawn": _("Recorded a withdrawal"),
+    "consent.objected": _("Recorded an objection"),
+    "consent.objection_lifted": _("Took an objection back"),
+    "restriction.created": _("Stopped a use"),
+    "restriction.changed": _("Allowed a use again"),
+    "data.disclosed": _("Looked at your data"),
+    "data.exported": _("Took a copy of your data"),
+    "erasure.created": _("Asked to forget"),
+    "erasure.changed": _("Went on forgetting"),
+    "subject.created": _("Made your entry"),
+    "subject.changed": _("Changed your entry"),
+    "role.created": _("Gave your login a role"),
+    "role.deleted": _("Took a role from your login"),
+    "token.created": _("Made a credential"),
+    "token.changed": _("Ended a credential"),
 }
 
 
