@@ -7,7 +7,7 @@ Runs inside the unit of work of an erasure.
 
 from django.db.models import Q, QuerySet
 
-from preferences.models import Preference
+from preferences.models import Preference, Reading
 from tenants.personal import Target
 from tenants.units import store
 
@@ -74,3 +74,21 @@ def rename_writer(target: Target) -> None:
                 target.subject_id,
             ],
         )
+
+
+def readings_of(target: Target) -> QuerySet[Reading]:
+    """Return who else read these records, and what the whole person read of others."""
+    readings = Q(preference__in=records_about(target))
+    if target.is_whole:
+        readings |= Q(subject_id=target.subject_id, subject_id__isnull=False)
+        readings |= Q(reader__in=list(target.names))
+    return Reading.objects.filter(readings, tenant_id=target.tenant_id)
+
+
+def delete_readings(target: Target) -> None:
+    """Delete the readings of these records; what the person read of others loses its name."""
+    if target.is_whole:
+        Reading.objects.filter(tenant_id=target.tenant_id, reader__in=list(target.names)).exclude(
+            subject_id=target.subject_id or 0
+        ).update(reader=target.pseudonym)
+    readings_of(target).delete()

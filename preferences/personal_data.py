@@ -14,7 +14,7 @@ from preferences.models import Preference, Reading
 from preferences.readings import readings_about
 from preferences.selectors import personal_records
 from tenants.documents import JSONValue
-from tenants.personal import PIECE, Item, Remainder, Store, Target, in_pieces
+from tenants.personal import NOTHING_LEFT, PIECE, Item, Remainder, Store, Target, in_pieces
 from tenants.times import format_time
 
 
@@ -98,8 +98,14 @@ def _readers(tenant_id: int, ids: Sequence[int]) -> dict[int, list[JSONValue]]:
     return found
 
 
+# Erasure -------------------------------------------------------------------------------------
+
+
 def erase(*, target: Target, store: str) -> Remainder | None:
-    """Delete the records of a target, but for held ones. Inside the unit of an erasure."""
+    """Erase what a store of this app holds of a target. Inside the unit of an erasure."""
+    if store == "readings":
+        erasure.delete_readings(target)
+        return NOTHING_LEFT
     erasure.delete_records(target)
     held = erasure.held(erasure.records_about(target)).count()
     if target.is_whole:
@@ -109,6 +115,8 @@ def erase(*, target: Target, store: str) -> Remainder | None:
 
 
 def count(*, target: Target, store: str) -> int:
-    """Return how many records of a target there still are, held ones among them."""
+    """Return how much of a target there still is, held records among it."""
+    if store == "readings":
+        return erasure.readings_of(target).count()
     found = erasure.records_about(target).count()
     return found + erasure.records_written_by(target).count() if target.is_whole else found

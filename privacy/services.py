@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from audit.actors import Actor
+from preferences.readings import flush_readings
 from privacy.conf import erasure_jobs
 from privacy.erasing import SUPPRESSION, erase_ours, record
 from privacy.jobs import run_erasure
@@ -63,6 +64,7 @@ def request_erasure(
     keys = None if keys is None else [check_key(key) for key in keys]
     if any(not SLUG.regex.match(slug) for slug in purposes or ()):  # type: ignore[union-attr]
         raise ValidationError(f"A slug has {SLUG.message}", pointer="/purposes")
+    flush_readings()  # what this process noted and has not written could name the person afterwards
     try:
         return _request(caller, subject, keys, purposes, once)
     except StaleRevision:

@@ -52,7 +52,7 @@ def test_what_a_person_holds_besides_is_there(world: World) -> None:
     data = world.alice.get("subjects/me/data").json
     assert set(data) == {
         "subject", "identity", "roles", "tokens", "repeats", "staff_log", "consents", "serving",
-        "preferences",
+        "preferences", "erasures",
     }  # fmt: skip
     (identity,) = data["identity"]
     assert (identity["subject"], identity["login"]) == ("alice", "alice")

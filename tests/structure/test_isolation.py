@@ -12,7 +12,9 @@ from tenants.checks import EXEMPT_TABLES, check_isolation, find_bypass
 from tenants.models import Tenant
 from tenants.units import unit_of_work
 
-OURS = ("consentful_audit", "consentful_tenants", "consentful_consent", "consentful_preferences")
+OURS = tuple(
+    f"consentful_{name}" for name in ("audit", "tenants", "consent", "preferences", "privacy")
+)
 TABLES = sorted(
     model._meta.db_table
     for label in OURS

@@ -13,7 +13,7 @@ from privacy import checks, holders
 from privacy.checks import check_coverage, check_holders
 from privacy.holders import EXEMPT, find_uncovered, load_holder, stores
 from tenants.models import Subject
-from tenants.personal import Item, Store
+from tenants.personal import NOTHING_LEFT, Item, Remainder, Store, Target
 
 
 def test_every_model_that_can_name_a_person_stands_in_a_store() -> None:
@@ -97,6 +97,12 @@ class Orders:
     def export(self, *, tenant_id: int, subject: str, store: str) -> Iterator[Item]:
         yield from ()
 
+    def erase(self, *, target: Target, store: str) -> Remainder:
+        return NOTHING_LEFT
+
+    def count(self, *, target: Target, store: str) -> int:
+        return 0
+
 
 class Twice(Orders):
     """A holder whose store has the name of one of ours."""
@@ -125,7 +131,7 @@ def test_a_module_will_do_as_well() -> None:
     [
         (f"{__name__}.Nobody", "cannot be imported"),
         ("nowhere.personal_data", "cannot be imported"),
-        (f"{__name__}.Mute", "has no function describe and no export"),
+        (f"{__name__}.Mute", "has no function describe and no export and no erase"),
         (f"{__name__}.Twice", "Two stores are called preferences."),
     ],
 )
