@@ -258,9 +258,9 @@ def read_text(body: dict[str, Any], name: str, most: int) -> str | None:
     return value
 
 
-def read_deadline(value: Any) -> datetime | None:
+def read_deadline(value: Any, *, name: str = "expires_at") -> datetime | None:
     """
-    Return `expires_at` of a body, if it is given.
+    Return a member of a body that is a time, if it is given.
 
     Raises:
         ValidationError: it is no time.
@@ -270,4 +270,4 @@ def read_deadline(value: Any) -> datetime | None:
     try:
         return parse_time(value)
     except ValueError as fault:
-        raise ValidationError(str(fault), pointer="/expires_at") from fault
+        raise ValidationError(str(fault), pointer=f"/{name}") from fault

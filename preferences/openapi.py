@@ -239,3 +239,38 @@ POST_BATCH = Operation(
     answer_headers=("Idempotency-Replayed",),
 )
 DEFINITIONS = Operation(summary="List the declared settings.", answers={200: listed(DEFINITION)})
+HELD = named(
+    "Hold",
+    {
+        "type": "object",
+        "required": ["key", "since", "until", "reason"],
+        "properties": {
+            "key": TEXT,
+            "since": TIME,
+            "until": {"type": ["string", "null"], "format": "date-time"},
+            "reason": TEXT,
+        },
+    },
+)
+HOLDS = Operation(
+    summary="List what of a person is held, why and until when.",
+    answers={200: listed(HELD)},
+    refusals=(InvalidScope,),
+)
+HOLD = Operation(
+    summary="Keep one record as it is, until the hold ends.",
+    answers={200: HELD},
+    body={
+        "type": "object",
+        "required": ["reason"],
+        "additionalProperties": False,
+        "properties": {
+            "reason": {"type": "string", "minLength": 1, "maxLength": 500},
+            "until": MAYBE_TIME,
+        },
+    },
+    refusals=(
+        InvalidScope, InvalidKey, InvalidJSON, LengthRequired, TooLarge, UnsupportedMediaType,
+    ),
+)  # fmt: skip
+RELEASE = Operation(summary="End a hold.", answers={204: None}, refusals=(InvalidScope, InvalidKey))

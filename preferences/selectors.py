@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from audit.actors import SYSTEM
+from consent.restrictions import list_restricted_keys
 from consent.selectors import find_refusal
 from preferences.decisions import count_read
 from preferences.exceptions import refusal_of
@@ -151,30 +152,54 @@ def list_preferences(
     with store().cursor() as cursor:
         # The purposes that match decide what is asked of the gate.
         cursor.execute(
-            f"SELECT DISTINCT p.scope, u.id, u.slug{where} AND p.subject_id IS NOT NULL",
+            f"SELECT DISTINCT p.scope, u.id, u.slug, (SELECT s.restricted FROM consentful_subject s"  # noqa: S608  constant text
+            f" WHERE s.tenant_id = p.tenant_id AND s.id = p.subject_id){where}"
+            " AND p.subject_id IS NOT NULL",
             filters,
         )
         personal = cursor.fetchall()
         refused: dict[tuple[str, int], Withheld] = {}
-        for scope_text, purpose_id, slug in personal:
+        for scope_text, purpose_id, slug, _ in personal:
             code = find_refusal(
                 caller=caller, subject=scope_text.removeprefix("user::"), purpose_id=purpose_id
             )
             if code is not None:
                 refused[scope_text, purpose_id] = Withheld(slug, code)
-        open_pairs = [(scope, one) for scope, one, _ in personal if (scope, one) not in refused]
+        open_pairs = [(scope, one) for scope, one, *_ in personal if (scope, one) not in refused]
+        withheld = {(one.purpose, one.reason) for one in refused.values()}
+        shut = _list_restricted(caller.tenant_id, personal)
+        if shut:
+            cursor.execute(
+                f"SELECT DISTINCT u.slug{where} AND {_AMONG} AND {_AMONG_KEYS}",
+                [*filters, *_columns(open_pairs), *_columns(shut)],
+            )
+            withheld |= {(slug, "restricted") for (slug,) in cursor.fetchall()}
         cursor.execute(
-            f"SELECT {LISTED}{where} AND p.id > %s"  # noqa: S608  constant text
-            " AND (p.subject_id IS NULL OR (p.scope, p.purpose_id) IN"
-            " (SELECT * FROM unnest(%s::text[], %s::bigint[])))"
-            " ORDER BY p.id LIMIT %s",
-            [*filters, after, [one for one, _ in open_pairs], [one for _, one in open_pairs], most],
+            f"SELECT {LISTED}{where} AND p.id > %s AND (p.subject_id IS NULL OR {_AMONG})"
+            f" AND NOT {_AMONG_KEYS} ORDER BY p.id LIMIT %s",
+            [*filters, after, *_columns(open_pairs), *_columns(shut), most],
         )
         rows = cursor.fetchall()
     records = [record for *row, slug in rows if (record := Record.from_row(row, slug))]
     note_readings(caller, records)
-    withheld = sorted({(one.purpose, one.reason) for one in refused.values()})
-    return records, [Withheld(*pair) for pair in withheld]
+    return records, [Withheld(*pair) for pair in sorted(withheld)]
+
+
+_AMONG = "(p.scope, p.purpose_id) IN (SELECT * FROM unnest(%s::text[], %s::bigint[]))"
+_AMONG_KEYS = "(p.scope, p.key) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
+
+
+def _columns(pairs: Sequence[tuple[str, Any]]) -> tuple[list[str], list[Any]]:
+    return [one for one, _ in pairs], [other for _, other in pairs]
+
+
+def _list_restricted(tenant_id: int, personal: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return scope and key of the single records that are restricted; asked only where some are."""
+    scopes = {scope for scope, _, _, restricted in personal if restricted is not None}
+    found = list_restricted_keys(
+        tenant_id=tenant_id, subjects=[scope.removeprefix("user::") for scope in sorted(scopes)]
+    )
+    return [(f"user::{subject}", key) for subject, key in found]
 
 
 def list_personal_data(*, caller: Caller, subject: str, key: str | None = None) -> list[Record]:

@@ -183,13 +183,15 @@ def purge_expired(*, tenant_id: int, actor: Any, most: int = 1000) -> int:
     """
     Delete up to `most` records of one tenant whose deadline has passed; return how many.
 
-    Rows that somebody is working on are skipped, so that a purge neither waits nor deadlocks.
+    Rows that somebody is working on are skipped, so that a purge neither waits nor deadlocks; and
+    those that a hold keeps.
     """
     with unit_of_work(tenant_id=tenant_id, actor=actor), store().cursor() as cursor:
         cursor.execute(
             "DELETE FROM consentful_preference WHERE tenant_id = %s AND id IN ("
             " SELECT id FROM consentful_preference"
             " WHERE tenant_id = %s AND expires_at <= (SELECT consentful_now())"
+            " AND NOT consentful_is_held(held_at, held_until, (SELECT consentful_now()))"
             " ORDER BY expires_at LIMIT %s FOR UPDATE SKIP LOCKED)",
             [tenant_id, tenant_id, most],
         )

@@ -10,6 +10,7 @@ SQL = Path(__file__).resolve().parent.parent / "sql"
 class Migration(migrations.Migration):
     dependencies = [
         ("consentful_preferences", "0003_readings"),
+        ("consentful_consent", "0004_rights"),
     ]
 
     operations = [

@@ -13,7 +13,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$ SELECT held_at IS NOT NULL AND (held_until IS NULL OR held_until > moment) $$;
 
 -- BEFORE UPDATE OR DELETE of a row that has a hold: every way to change it ends here, plain SQL too.
--- The hold itself may be changed, and nothing beside it.
+-- The hold itself may be changed; and names: whoever is forgotten meanwhile leaves a pseudonym.
 CREATE FUNCTION consentful_keep_held() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
@@ -28,6 +28,8 @@ BEGIN
         fresh.held_at := OLD.held_at;
         fresh.held_until := OLD.held_until;
         fresh.hold_reason := OLD.hold_reason;
+        fresh.scope := OLD.scope;
+        fresh.actor := OLD.actor;
         fresh.revision := OLD.revision;
         fresh.salt := OLD.salt;
         IF fresh *= OLD THEN

@@ -12,7 +12,7 @@ SQL = Path(__file__).resolve().parent.parent / "sql"
 class Migration(migrations.Migration):
     dependencies = [
         ("consentful_consent", "0003_erasure"),
-        ("consentful_tenants", "0004_guardians_and_restriction"),
+        ("consentful_tenants", "0005_guardians_and_restriction"),
     ]
 
     operations = [

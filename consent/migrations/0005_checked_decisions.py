@@ -4,7 +4,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("consentful_consent", "0003_rights")]
+    dependencies = [("consentful_consent", "0004_rights")]
 
     operations = [
         migrations.RunSQL(
