@@ -42,7 +42,7 @@ from tenants.units import record_denied
 #: Who has a page, if it stands for a person. An auditor sees no values, an agent decides nothing.
 PERSONS = frozenset({Role.MEMBER, Role.OPERATOR, Role.OWNER})
 #: The parts of a page, in the order of its menu.
-PARTS = ("overview", "consents", "activity", "forget")
+PARTS = ("overview", "consents", "activity", "export", "forget")
 
 
 class OpenPage(View):
@@ -296,10 +296,13 @@ def finish[T: HttpResponseBase](request: HttpRequest, response: T) -> T:
     """Keep the answer out of caches, frames and other hosts' reach."""
     mark_private(response)
     response["X-Request-ID"] = request_id_of(request)
-    response["Content-Security-Policy"] = security_policy()
-    response["Referrer-Policy"] = "same-origin"
-    response["X-Content-Type-Options"] = "nosniff"
-    response["X-Frame-Options"] = "DENY"
+    for name, text in (
+        ("Content-Security-Policy", security_policy()),
+        ("Referrer-Policy", "same-origin"),
+        ("X-Content-Type-Options", "nosniff"),
+        ("X-Frame-Options", "DENY"),
+    ):
+        response.headers.setdefault(name, text)  # a page of its own may be stricter
     # Django's own line about a refusal names the path: the middleware's line stands for it.
     response._has_been_logged = True  # type: ignore[attr-defined]  # read by django.utils.log
     return response

@@ -8,6 +8,7 @@ from privacy.page_activity import ActivityPage
 from privacy.page_base import UnknownPage
 from privacy.page_consents import ConsentsPage, DecisionPage
 from privacy.page_erasures import ErasurePage, ForgetPage, ForgetRecordPage, ReceiptPage
+from privacy.page_export import DocumentPage, ExportPage, ReadablePage
 from privacy.page_records import OverviewPage, RecordPage
 from privacy.page_rights import ObjectionPage, StopPage, StopRecordPage
 
@@ -22,6 +23,9 @@ urlpatterns = [
     path("<str:tenant>/objections/<str:purpose>", ObjectionPage.as_view(), name="object"),
     path("<str:tenant>/stop", StopPage.as_view(), name="stop"),
     path("<str:tenant>/activity", ActivityPage.as_view(), name="activity"),
+    path("<str:tenant>/export", ExportPage.as_view(), name="export"),
+    path("<str:tenant>/export/json", DocumentPage.as_view(), name="export_json"),
+    path("<str:tenant>/export/html", ReadablePage.as_view(), name="export_html"),
     path("<str:tenant>/records/<str:handle>", RecordPage.as_view(), name="record"),
     path("<str:tenant>/records/<str:handle>/stop", StopRecordPage.as_view(), name="stop_record"),
     path(

@@ -1,5 +1,6 @@
 """Activity, forgetting with preview and receipt, stopping a use, objecting: through the page."""
 
+import json
 import re
 
 import jwt
@@ -116,6 +117,24 @@ def test_forgetting_one_entry_gives_a_receipt(person):
     assert "Signed receipt" in text_of(receipt)
 
 
+# Taking it along -------------------------------------------------------------------------------
+
+
+def test_everything_can_be_taken_along(person):
+    fill(person)
+    client = person.client()
+    assert "Take it along" in text_of(client.get(f"{person.home}export"))
+    answer = client.get(f"{person.home}export/json")
+    assert answer["Content-Disposition"].startswith("attachment")
+    document = json.loads(answer.getvalue())
+    assert len(document["parts"]["preferences"]) == 9
+    assert document["manifest"]["count"] == sum(map(len, document["parts"].values()))
+    page = client.get(f"{person.home}export/html")
+    assert page["Content-Disposition"].startswith("attachment")
+    assert "unsafe" not in page["Content-Security-Policy"]
+    assert "Friendly, no jargon." in page.getvalue().decode()
+
+
 # Stopping and objecting ------------------------------------------------------------------------
 
 
@@ -160,7 +179,7 @@ def test_why_staff_allowed_a_use_again_is_told(person):
     client = person.client()
     assert client.post(f"{person.home}stop", {"use": "stop"}).status_code == 303
     lifted = staff_of(person).delete(
-        f"subjects/{person.name}/restrictions", query={"reason": "It was settled on the phone"}
+        f"subjects/{person.name}/restriction", query={"reason": "It was settled on the phone"}
     )
     assert lifted.status in (200, 204), lifted
     text = text_of(client.get(f"{person.home}consents"))
