@@ -69,7 +69,7 @@ GROUNDS: dict[str, Words] = {
     "legal_obligation": _("The law obliges us to keep it."),
     "vital_interest": _("It protects somebody's life."),
     "public_interest": _("It serves a task in the public interest."),
-    "legitimate_interest": _("We have an interest in it that outweighs its being kept from us."),
+    "legitimate_interest": _("It serves a justified interest of ours."),
 }
 
 #: Why an entry cannot be changed here, by reason.
@@ -139,17 +139,32 @@ ACTIONS: dict[str, Words] = {
     "consent.objected": _("Recorded an objection"),
     "consent.objection_lifted": _("Took an objection back"),
     "restriction.created": _("Stopped a use"),
-    "restriction.changed": _("Allowed a use again"),
+    "restriction.lifted": _("Allowed a use again"),
+    "withdrawal.created": _("Asked to erase what a withdrawn consent had allowed"),
+    "withdrawal.purged": _("Erased what a withdrawn consent had allowed"),
+    "confirmation.created": _("Asked for a confirmation"),
+    "confirmation.deleted": _("A confirmation was used or dropped"),
+    "confirmation.expired": _("A confirmation came to its end"),
+    "guardianship.created": _("Let somebody act for you"),
+    "guardianship.changed": _("Changed who acts for you"),
+    "guardianship.deleted": _("Ended that somebody acts for you"),
+    "guardianship.expired": _("Somebody no longer acts for you"),
     "data.disclosed": _("Looked at your data"),
     "data.exported": _("Took a copy of your data"),
     "erasure.created": _("Asked to forget"),
     "erasure.changed": _("Went on forgetting"),
+    "tombstone.created": _("Noted that you were forgotten"),
+    "tombstone.returned": _("Noted that you came back"),
     "subject.created": _("Made your entry"),
     "subject.changed": _("Changed your entry"),
     "role.created": _("Gave your login a role"),
     "role.deleted": _("Took a role from your login"),
     "token.created": _("Made a credential"),
     "token.changed": _("Ended a credential"),
+    "token.deleted": _("Removed a credential"),
+    "token.expired": _("Removed an ended credential"),
+    "role.changed": _("Changed a role of your login"),
+    "subject.deleted": _("Removed your entry"),
 }
 
 
