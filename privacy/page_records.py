@@ -104,7 +104,7 @@ class OverviewPage(Page):
                 if shown:
                     found.append(
                         Besides(
-                            holds=store.holds,
+                            holds=_(store.holds),  # English in the apps, looked up here
                             items=shown[:MOST_BESIDES],
                             is_cut=len(shown) > MOST_BESIDES,
                         )

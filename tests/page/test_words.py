@@ -190,7 +190,7 @@ def test_values_are_laid_out_to_a_depth():
     assert shown.kind == "object"
     ((name, inner),) = shown.parts
     assert (name, inner.kind) == ("a", "list")
-    assert lay_out([[[[1]]]]).parts[0][1].parts[0][1].kind == "json"
+    assert lay_out([[[[1]]]]).parts[0][1].parts[0][1].parts[0][1].kind == "json"
     assert lay_out(list(range(101))).kind == "json"
     assert [lay_out(one).kind for one in (None, True, False, "", "x", 1e22)] == [
         "nothing", "yes", "no", "empty", "text", "number",

@@ -44,13 +44,9 @@ def _in_templates() -> Iterator[Message]:
 def _in_code() -> Iterator[Message]:
     for file in sorted(PRIVACY.glob("page_*.py")):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id == "_"
-            ):
-                if node.args and isinstance(node.args[0], ast.Constant):
-                    yield node.args[0].value
+            match node:
+                case ast.Call(func=ast.Name(id="_"), args=[ast.Constant(value=str(text)), *_]):
+                    yield text
 
 
 def _in_stores() -> Iterator[Message]:
