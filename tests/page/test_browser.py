@@ -24,6 +24,9 @@ def paths_of(person):
         record_of(person.client(), person, "address"),
         f"{record}/forget",
         f"{person.home}consents",
+        f"{person.home}activity",
+        f"{person.home}export",
+        f"{person.home}forget",
         f"{person.home}nothing-here",
     ]
 
@@ -96,13 +99,27 @@ def test_the_whole_way_with_and_without_scripts(person, visit, has_scripts):
     )
     assert person.api.read("me", "tone").outcome == (403, "consent_required")
 
-    page.get_by_role("link", name="What is held").click()
+    page.get_by_role("navigation").get_by_role("link", name="What is held").click()
     expect(page.get_by_text("You do not agree to this use at present.").first).to_be_visible()
     page.get_by_role("link", name=re.compile("Forget ?: How much")).click()
     expect(page.get_by_role("region", name="This goes, for good")).to_contain_text("detailed")
     page.get_by_role("button", name="Forget it for good").click()
-    expect(page.get_by_role("status")).to_have_text("Forgotten.")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Forgotten")
+    page.get_by_role("navigation").get_by_role("link", name="What is held").click()
     expect(page.get_by_text("How much detail")).to_have_count(0)
+
+    page.get_by_role("link", name="Activity").click()
+    expect(page.get_by_text("Recorded a withdrawal").first).to_be_visible()
+    page.get_by_role("link", name="Take it along").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="A file for another service (JSON)").click()
+    assert download.value.suggested_filename == f"personal-data-{person.tenant.slug}.json"
+
+    page.get_by_role("link", name="Forget", exact=True).click()
+    page.get_by_label("I have seen what goes and what stays.").check()
+    page.get_by_role("button", name="Forget it for good").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Forgotten")
+    assert person.api.get("subjects/me/data").json["preferences"] == []
 
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
@@ -150,6 +167,25 @@ def test_a_decision_after_the_session_ended(person, visit):
 # By keyboard -----------------------------------------------------------------------------------
 
 
+def test_a_whole_erasure_reads_well(apart, visit, axe):
+    fill(apart)
+    one = visit(apart, viewport=PHONE)
+    one.open("forget")
+    # Nothing goes by mistake.
+    one.page.get_by_role("button", name="Forget it for good").click()
+    expect(one.page.get_by_role("heading", level=1)).to_have_text("Forget everything")
+    assert len(apart.api.get("subjects/me/data").json["preferences"]) == 9
+    one.page.get_by_label("I have seen what goes and what stays.").check()
+    one.page.get_by_role("button", name="Forget it for good").click()
+    expect(one.page.get_by_role("heading", level=1)).to_have_text("Forgotten")
+    assert axe.run(one.page).violations_count == 0
+    assert one.overflow == 0
+    one.picture("me-receipt", full_page=True)
+    with one.page.expect_download() as download:
+        one.page.get_by_role("link", name="Signed receipt").click()
+    assert download.value.suggested_filename.endswith(".jws")
+
+
 def test_by_keyboard_alone(person, visit):
     assert person.api.write("me", "note", "old").status == 201
     one = visit(person)
@@ -186,7 +222,7 @@ def test_by_keyboard_alone(person, visit):
     expect(page.get_by_role("heading", level=1)).to_have_text("Forget this entry")
     reach("Forget it for good")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_have_text("Forgotten.")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Forgotten")
     assert person.api.read("me", "note").status == 404
 
 
