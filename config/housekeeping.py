@@ -1,7 +1,7 @@
 """
-The housekeeping process beside a service: started, started again, and ended with it.
+The processes beside a service, for housekeeping and for jobs: started, started again, and ended with it.
 
-Here belongs the process alone; what it does is the `housekeep` command.
+Here belong the processes alone; what they do is the `housekeep` command and `config.worker`.
 """
 
 import logging
@@ -14,7 +14,11 @@ from django.conf import settings
 
 from tenants.observation import JOBS, note
 
-COMMAND = [sys.executable, "-m", "config.lifeline", "housekeep", "--loop"]
+#: What runs beside a service, by what the log calls it.
+COMMANDS = {
+    "housekeep": [sys.executable, "-m", "config.lifeline", "housekeep", "--loop"],
+    "jobs": [sys.executable, "-m", "config.worker"],
+}
 
 #: Seconds before a process that died is started again.
 PAUSE = 5.0
@@ -24,11 +28,12 @@ PATIENCE = 10.0
 
 
 class Housekeeper:
-    """Keeps one housekeeping process running between `start` and `stop`."""
+    """Keeps one process running between `start` and `stop`."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="housekeeper", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -42,7 +47,7 @@ class Housekeeper:
     def _run(self) -> None:
         while not self._ending.is_set():
             process = subprocess.Popen(
-                COMMAND,
+                COMMANDS[self._name],
                 cwd=settings.BASE_DIR,
                 env=os.environ,
                 stdin=subprocess.DEVNULL,
@@ -54,7 +59,7 @@ class Housekeeper:
                 _end(process)
             else:
                 status = process.returncode
-                note(JOBS, logging.ERROR, "job_refused", job="housekeep", status=status)
+                note(JOBS, logging.ERROR, "job_refused", job=self._name, status=status)
                 self._ending.wait(PAUSE)
 
 

@@ -92,6 +92,7 @@ INSTALLED_APPS = [
     "guardian",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "procrastinate.contrib.django",
     "audit",
     "tenants",
     "consent",
@@ -184,6 +185,11 @@ WHITENOISE_USE_FINDERS = True
 LOG_FORMAT = read_choice("LOG_FORMAT", FORMATS)
 LOGGING = make_logging(LOG_FORMAT)
 DEFAULT_EXCEPTION_REPORTER = "tenants.reports.ExceptionReporterWithoutValues"
+
+# Jobs lie in the same database, and are given with what they follow, or not at all.
+PROCRASTINATE_AUTODISCOVER_MODULE_NAME = None
+PROCRASTINATE_IMPORT_PATHS = ["config.jobs"]
+CONSENTFUL_ERASURE_JOBS: str | None = "config.jobs.give_to_queue"
 
 #: The bearer token of whoever reads `/metrics`; without one nobody does.
 METRICS_TOKEN = read_secret("METRICS_TOKEN")

@@ -34,6 +34,7 @@ OURS: tuple[PersonalData, ...] = (
 EXEMPT = {
     "consentful_tenants.Tenant": "Its external_id names an organisation.",
     "consentful_audit.Seal": "Holds hashes of events; what can be read stands in the event.",
+    "procrastinate.ProcrastinateJob": "Its only argument is the id of an erasure.",
     "sessions.Session": "Sealed text of the host's sign-in that expires by itself.",
     "guardian.UserObjectPermission": "Stays empty: roles and purposes have tables of their own.",
 }

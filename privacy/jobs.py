@@ -16,6 +16,7 @@ from django.db.models.expressions import RawSQL
 
 from audit.actors import SYSTEM
 from preferences import erasure as preferences_erasure
+from privacy.conf import erasure_jobs
 from privacy.erasing import SUPPRESSION, Result, database_now
 from privacy.exceptions import HolderFailed
 from privacy.holders import host_stores
@@ -31,6 +32,8 @@ Status = ErasureHolder.Status
 
 #: How long one attempt may take before somebody else makes the next: a killed process says nothing.
 LEASE = timedelta(minutes=2)
+#: How long a host's queue may be late before housekeeping asks in its place.
+LOST = timedelta(minutes=10)
 #: The pauses between attempts grow from the first to the last of these.
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=10), timedelta(hours=6)
 
@@ -44,17 +47,27 @@ class Attempt:
     target: Target
     erasure: Erasure
     number: int
+    found: int
 
 
 def run_erasures() -> int:
-    """Ask every holder that is due, of every tenant; return how many erasures are still open."""
+    """
+    Ask every holder that is due, of every tenant; return how many erasures are still open.
+
+    Where a host's queue asks them, only those that it seems to have lost.
+    """
+    slack = timedelta(0) if erasure_jobs() is None else LOST
     for reference, tenant_id in open_erasures():
-        run_erasure(reference, tenant_id=tenant_id)
+        run_erasure(reference, tenant_id=tenant_id, slack=slack)
     return len(open_erasures())
 
 
 def run_erasure(
-    reference: str, *, tenant_id: int | None = None, only: Sequence[str] | None = None
+    reference: str,
+    *,
+    tenant_id: int | None = None,
+    only: Sequence[str] | None = None,
+    slack: timedelta = timedelta(0),
 ) -> bool:
     """
     Ask the holders of one erasure that are due; return whether it is finished now.
@@ -65,12 +78,13 @@ def run_erasure(
     Args:
         tenant_id: where it is known; found by the reference otherwise.
         only: names of the holders to ask; None for all.
+        slack: ask only who is due for so long.
     """
     if tenant_id is None:
         tenant_id = dict(open_erasures()).get(reference)
         if tenant_id is None:
             return True
-    while (attempt := _claim(tenant_id, reference, only)) is not None:
+    while (attempt := _claim(tenant_id, reference, only, slack)) is not None:
         _ask(attempt)
     _look_after_holds(tenant_id, reference)
     return _finish(tenant_id, reference)
@@ -83,12 +97,14 @@ def open_erasures() -> Sequence[tuple[str, int]]:
         return list(cursor.fetchall())
 
 
-def _claim(tenant_id: int, reference: str, only: Sequence[str] | None) -> Attempt | None:
+def _claim(
+    tenant_id: int, reference: str, only: Sequence[str] | None, slack: timedelta
+) -> Attempt | None:
     """Take the next holder that is due, so that no twin asks it meanwhile."""
     with unit_of_work(tenant_id=tenant_id, actor=SYSTEM):
         due = ErasureHolder.objects.filter(
             tenant_id=tenant_id, erasure__reference=reference, is_external=True,
-            status__in=[Status.PENDING, Status.FAILED], due_at__lte=RawSQL("consentful_now()", []),
+            status__in=[Status.PENDING, Status.FAILED], due_at__lte=RawSQL("consentful_now() - %s", [slack]),
         )  # fmt: skip
         if only is not None:
             due = due.filter(holder__in=only)
@@ -99,7 +115,9 @@ def _claim(tenant_id: int, reference: str, only: Sequence[str] | None) -> Attemp
             attempts=F("attempts") + 1, due_at=RawSQL("consentful_now() + %s", [LEASE])
         )
         erasure = Erasure.objects.get(tenant_id=tenant_id, pk=row.erasure_id)
-    return Attempt(row.pk, row.holder, _target_of(erasure), erasure, row.attempts + 1)
+    return Attempt(
+        row.pk, row.holder, _target_of(erasure), erasure, row.attempts + 1, row.found or 0
+    )
 
 
 def _target_of(erasure: Erasure) -> Target:
@@ -144,7 +162,7 @@ def _erase(attempt: Attempt) -> Result:
         suppress(attempt.erasure)
         return Result(1, NOTHING_LEFT)
     holder = _holder_called(attempt.name)
-    before = holder.count(target=attempt.target, store=attempt.name)
+    before = _note_found(attempt, holder.count(target=attempt.target, store=attempt.name))
     remainder = holder.erase(target=attempt.target, store=attempt.name)
     left = holder.count(target=attempt.target, store=attempt.name)
     if remainder is None:
@@ -152,6 +170,15 @@ def _erase(attempt: Attempt) -> Result:
     if left != remainder.held and remainder.is_recallable:
         raise HolderFailed(f"After it was asked to erase, {left} things are still there.")
     return Result(max(before - left, 0), remainder)
+
+
+def _note_found(attempt: Attempt, count: int) -> int:
+    """Keep how much there was before the first attempt: should this one be cut short, it is known."""
+    if count <= attempt.found:
+        return attempt.found
+    with unit_of_work(tenant_id=attempt.target.tenant_id, actor=SYSTEM):
+        ErasureHolder.objects.filter(pk=attempt.row_id).update(found=count)
+    return count
 
 
 def _holder_called(name: str) -> PersonalData:

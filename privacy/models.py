@@ -82,6 +82,9 @@ class ErasureHolder(Captured):
     holder = models.CharField(max_length=64)
     is_external = models.BooleanField(help_text="Outside the transaction: asked by a job.")
     status = models.CharField(max_length=16, choices=Status)
+    found = models.PositiveBigIntegerField(
+        null=True, help_text="Counted before the first attempt, which may have been cut short."
+    )
     erased = models.PositiveBigIntegerField(null=True)
     held = models.PositiveBigIntegerField(null=True, help_text="Left because of a legal hold.")
     kept = models.PositiveBigIntegerField(null=True, help_text="Left because the law says so.")

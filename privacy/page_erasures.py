@@ -36,6 +36,7 @@ class Part:
     erased: int | None
     kept: int | None
     ground: str
+    is_empty: bool
 
 
 class ForgetRecordPage(RecordPage):
@@ -182,6 +183,7 @@ def erasure_as_words(erasure: Erasure) -> dict[str, Any]:
             erased=one.erased,
             kept=(one.held or 0) + (one.kept or 0),
             ground=_ground_of(one, erasure.requested_at.date()),
+            is_empty=one.status == ErasureHolder.Status.NOTHING_FOUND,
         )
         for one in sorted(erasure.holders.all(), key=lambda one: one.position)
     ]
@@ -189,8 +191,6 @@ def erasure_as_words(erasure: Erasure) -> dict[str, Any]:
         "erasure": erasure,
         "parts": parts,
         "is_done": erasure.finished_at is not None,
-        # In the present, for the list of what is done: the rest is told by each part.
-        "erased": sum(part.erased or 0 for part in parts),
     }
 
 

@@ -7,6 +7,7 @@ which order the apps are asked and what is reported belongs in `privacy`.
 
 import secrets
 from collections.abc import Sequence
+from typing import Any
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
@@ -154,14 +155,13 @@ def bury(target: Target) -> None:
     Subject.objects.filter(pk=person.pk).update(
         external_id=target.pseudonym, user=None, erased_at=RawSQL("consentful_now()", [])
     )
+    changes: dict[str, Any] = {"at": RawSQL("consentful_now()", []), "returned_at": None}
+    if is_same:
+        changes["user_id"] = person.user_id
     Tombstone.objects.update_or_create(
         tenant_id=target.tenant_id,
         digest=name_digest(target.tenant_id, target.subject),
-        defaults={
-            "at": RawSQL("consentful_now()", []),
-            "returned_at": None,
-            "user_id": person.user_id if is_same else None,
-        },
+        defaults=changes,
     )
 
 
@@ -172,7 +172,17 @@ def note_return(*, tenant_id: int, subject: str) -> bool:
     Nothing of before is found again: the tombstone knows the name's digest and no row of theirs.
     """
     name = Scope.of_subject(subject).name
-    found = Tombstone.objects.filter(
+    tombstones = Tombstone.objects.filter(
         tenant_id=tenant_id, digest__in=digests_of(tenant_id, name), returned_at=None
     )
-    return bool(found.update(returned_at=RawSQL("consentful_now()", [])))
+    found = tombstones.first()
+    if found is None:
+        return False
+    tombstones.update(returned_at=RawSQL("consentful_now()", []))
+    if found.user_id is not None:
+        logins = Subject.objects.filter(tenant_id=tenant_id, user_id=found.user_id)
+        if not logins.exists():
+            Subject.objects.filter(tenant_id=tenant_id, external_id=name, user=None).update(
+                user_id=found.user_id
+            )
+    return True

@@ -6,6 +6,7 @@ owner then needs CREATEDB. Everything else is pinned, whatever the environment h
 """
 
 import os
+from pathlib import Path
 
 from config.logs import make_logging
 from config.settings import *  # noqa: F403
@@ -15,7 +16,7 @@ SECRET_KEY = "for-tests-alone"
 SIGNING_KEY = None
 # Databases of runs come and go; what was signed about one says nothing about the next.
 CONSENTFUL_CHECKPOINTS = None
-CONSENTFUL_SUPPRESSIONS = None
+CONSENTFUL_SUPPRESSIONS = Path(one) if (one := os.environ.get("TEST_SUPPRESSIONS")) else None
 CONSENTFUL_SUPPRESSION_KEY = "for-tests-alone"
 DEBUG = False
 IS_DEVELOPMENT = True
@@ -25,6 +26,8 @@ CSRF_TRUSTED_ORIGINS = []
 
 LOG_FORMAT = "text"
 LOGGING = make_logging(LOG_FORMAT)
+# Tests ask the holders themselves, but for those of the queue.
+CONSENTFUL_ERASURE_JOBS = None
 METRICS_TOKEN = None
 CONSENTFUL_METRICS_DIRECTORY = None
 

@@ -20,22 +20,23 @@ class Index:
         return [Store(name=self.name, holds="What you can be found by.", models=())]
 
     def export(self, *, tenant_id: int, subject: str, store: str) -> Iterator[Item]:
-        yield from ({"text": text} for text in self._read().get(subject, []))
+        yield from ({"text": text} for text in self._read().get(f"{tenant_id}:{subject}", []))
 
     def erase(self, *, target: Target, store: str) -> Remainder:
-        (self._file.parent / f"asked-{self.name}").open("a").write("x")
+        with (self._file.parent / f"asked-{self.name}").open("a") as asked:
+            asked.write("x")
         if self._is("broken"):
             raise HolderFailed("The index does not answer.")
         if self._is("slow"):
             time.sleep(60)
         documents = self._read()
         if not self._is("lying"):
-            documents.pop(target.subject, None)
+            documents.pop(f"{target.tenant_id}:{target.subject}", None)
         self._file.write_text(json.dumps(documents))
         return NOTHING_LEFT
 
     def count(self, *, target: Target, store: str) -> int:
-        return len(self._read().get(target.subject, []))
+        return len(self._read().get(f"{target.tenant_id}:{target.subject}", []))
 
     def _read(self) -> dict[str, list[str]]:
         return json.loads(self._file.read_text()) if self._file.exists() else {}  # type: ignore[no-any-return]

@@ -20,7 +20,7 @@ from granian.server import Server
 
 from config.environment import is_loopback
 from config.health import find_missing_migrations
-from config.housekeeping import Housekeeper
+from config.housekeeping import COMMANDS, Housekeeper
 from config.lifeline import VARIABLE
 from config.metrics import SHARED
 from config.tracing import find_exporter
@@ -80,7 +80,7 @@ class Command(BaseCommand):
         connections.close_all()
 
         os.environ[VARIABLE] = str(os.getpid())
-        housekeeper = Housekeeper()
+        beside = [Housekeeper(name) for name in COMMANDS]
         server = self.build_server()
 
         @server.on_startup
@@ -88,13 +88,15 @@ class Command(BaseCommand):
             # A closed terminal would otherwise mean "restart the workers".
             signal.signal(signal.SIGHUP, server.signal_handler_interrupt)
             if is_keeping_house:
-                housekeeper.start()
+                for process in beside:
+                    process.start()
             self.announce()
 
         try:
             server.serve()
         finally:
-            housekeeper.stop()
+            for process in beside:
+                process.stop()
         self.tell("Consentful has stopped.", "stopped")
 
     def refuse_to_expose_development(self) -> None:
