@@ -82,16 +82,16 @@ def get_held(*, caller: Caller, subject: str, handle: str) -> Held:
         NotFound: it is gone, or was never there.
     """
     for key in _rows(caller, subject).values_list("key", flat=True):
-        if hmac.compare_digest(handle_of(caller, subject, key), handle):
+        if hmac.compare_digest(handle_of(caller.tenant_id, subject, key), handle):
             found = _describe(caller, subject, _rows(caller, subject).filter(key=key))
             if found:
                 return found[0]
     raise NotFound
 
 
-def handle_of(caller: Caller, subject: str, key: str) -> str:
+def handle_of(tenant_id: int, subject: str, key: str) -> str:
     """Return what stands for a key in an address: keys tell about a person, too."""
-    address = f"consentful.page:{caller.tenant_id}:{len(subject)}:{subject}:{key}"
+    address = f"consentful.page:{tenant_id}:{len(subject)}:{subject}:{key}"
     return hmac.new(settings.SECRET_KEY.encode(), address.encode(), sha256).hexdigest()[:32]
 
 
@@ -125,7 +125,7 @@ def _describe(caller: Caller, subject: str, rows: Iterable[Preference]) -> list[
         purpose = purposes[row.purpose_id or 0]  # what is a person's has one
         found.append(
             Held(
-                handle=handle_of(caller, subject, row.key),
+                handle=handle_of(caller.tenant_id, subject, row.key),
                 record=_record(row, purpose),
                 purpose=purpose,
                 title=definition.description if definition else "",

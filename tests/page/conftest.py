@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.test import Client
 
+from privacy.held import handle_of
 from tenants.models import Tenant
 from tenants.roles import Role
 from tenants.services import grant_role
@@ -34,6 +35,10 @@ class Person:
             grant_role(tenant=tenant, user=self.user, role=role, **more)
         self.api = API(tenant.slug, issue_token(user=self.user, tenant=tenant)[0])
         self.home = f"/me/{tenant.slug}/"
+
+    def record(self, key: str) -> str:
+        """Return the address of one record's page."""
+        return f"{self.home}records/{handle_of(self.tenant.pk, self.name, key)}"
 
     def client(self, **more: Any) -> Client:
         """Return an in-process client with a session of its own."""

@@ -27,14 +27,3 @@ def fields_of(answer: Any) -> dict[str, str]:
             r'<input type="hidden" name="([^"]+)" value="([^"]*)"', answer.content.decode()
         )
     }
-
-
-def record_of(client: Any, person: Any, key: str) -> str:
-    """Return the address of one record's page, as the overview links to it."""
-    answer = client.get(person.home)
-    assert answer.status_code == 200
-    cards = answer.content.decode().split('<li class="card">')[1:]
-    for card in cards:
-        if f'<span class="key">{key}</span>' in card or f'<p class="key">{key}</p>' in card:
-            return re.findall(r'href="([^"]+/records/[0-9a-f]{32})"', card)[0]
-    raise LookupError(key)

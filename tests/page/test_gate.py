@@ -12,7 +12,7 @@ from tenants.roles import Role
 from tests.admin.conftest import PASSWORD
 from tests.factories import events_of, make_persona, make_tenant, unique
 from tests.page.conftest import Person, fill
-from tests.page.reading import fields_of, links_of, record_of, text_of
+from tests.page.reading import fields_of, links_of, text_of
 
 MARKER = "marker-of-a-value"
 
@@ -118,12 +118,13 @@ def test_a_deactivated_user_is_a_stranger(person):
     assert client.get(person.home).status_code == 302
 
 
-def test_another_persons_record_is_not_there(tenant, person):
-    other = Person(tenant)
+def test_another_persons_record_is_not_there(person):
+    other = Person(person.tenant)
     assert other.api.write("me", "theme", "dark").status == 201
     assert person.api.write("me", "theme", "dark").status == 201
-    theirs = record_of(other.client(), other, "theme")
-    assert theirs != record_of(person.client(), person, "theme")
+    theirs = other.record("theme")
+    assert theirs in links_of(other.client().get(other.home))
+    assert theirs != person.record("theme")
     client = person.client()
     for path in (theirs, f"{theirs}/forget"):
         assert client.get(path).status_code == 404
@@ -137,7 +138,7 @@ def test_another_persons_record_is_not_there(tenant, person):
 def test_an_ended_session_loses_no_text(person):
     assert person.api.write("me", "tone_of", MARKER).status == 201
     client = person.client()
-    record = record_of(client, person, "tone_of")
+    record = person.record("tone_of")
     client.logout()
     body = {"value": "what I <b>wrote</b>", "way": "text", "revision": "0" * 32}
     answer = client.post(record, body, headers={"sec-fetch-site": "same-origin"})
@@ -152,7 +153,7 @@ def test_an_ended_session_loses_no_text(person):
 def test_a_forged_form_changes_nothing_and_says_so(apart):
     assert apart.api.write("me", "theme", "dark").status == 201
     client = apart.client(enforce_csrf_checks=True)
-    record = record_of(client, apart, "theme")
+    record = apart.record("theme")
     for path in (record, f"{record}/forget", f"{apart.home}logout", f"{apart.home}consents/ads"):
         answer = client.post(path, {"decision": "given", "version": 1, "value": '"light"'})
         assert answer.status_code == 403, path
@@ -165,7 +166,7 @@ def test_a_forged_form_changes_nothing_and_says_so(apart):
 def test_a_form_of_ours_passes_the_check(person):
     assert person.api.write("me", "theme", "dark").status == 201
     client = person.client(enforce_csrf_checks=True)
-    record = record_of(client, person, "theme")
+    record = person.record("theme")
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', client.get(record).text)
     assert token
     form = fields_of(client.get(record))
@@ -213,7 +214,7 @@ def test_a_store_that_is_away_is_said_in_words(person, superuser):
 def test_a_store_that_cannot_write_keeps_nothing(apart, as_owner):
     assert apart.api.write("me", "theme", "dark").status == 201
     client = apart.client()
-    record = record_of(client, apart, "theme")
+    record = apart.record("theme")
     form = fields_of(client.get(record))
     name = f"refuse_{apart.tenant.pk}"
     as_owner(
@@ -275,7 +276,7 @@ def test_no_address_and_no_line_of_the_log_tells_anything(person, caplog, monkey
     assert person.api.write("me", key, MARKER).status == 201
     caplog.clear()
     client = person.client()
-    record = record_of(client, person, key)
+    record = person.record(key)
     seen = [client.get(path) for path in (person.home, record, f"{record}/forget")]
     form = fields_of(seen[1])
     saved = client.post(record, {**form, "value": f"{MARKER}-2"})

@@ -4,21 +4,27 @@ import re
 
 import pytest
 
-from tests.factories import CATALOG, change_catalog, events_of, make_persona
+from tests.factories import CATALOG, change_catalog, events_of, make_persona, unique
 from tests.http.client import API
 from tests.page.conftest import Person, fill
-from tests.page.reading import fields_of, record_of, text_of
+from tests.page.reading import fields_of, text_of
 
 HOSTILE = (
     """</textarea></pre><script>document.title='x'</script><img src=x onerror="alert(1)">{{ 7 }}"""
 )
 
 
+@pytest.fixture(scope="module")
+def somebody(shared):
+    """One person for what needs but one entry of its own."""
+    return Person(shared)
+
+
 def written(person, key, value):
     """Store a value and return its page's address and the fields of its form."""
     assert person.api.write("me", key, value).status in (200, 201)
     client = person.client()
-    record = record_of(client, person, key)
+    record = person.record(key)
     return client, record, fields_of(client.get(record))
 
 
@@ -35,7 +41,7 @@ def test_an_entry_says_what_why_who_and_how_long(alice):
     assert "Staff (operator)" in page
     assert "Only staff write this." in page
     assert "Stays until it is forgotten." in page
-    record = text_of(client.get(record_of(client, alice, "reply_style")))
+    record = text_of(client.get(alice.record("reply_style")))
     assert re.search(r"Stays until 30? ?\w+ ?\w* 20\d\d, \d\d:\d\d UTC", record)
     assert "What for Support replies. Used only while you agree." in record
     assert "Written by You" in record
@@ -48,7 +54,7 @@ def test_where_a_value_comes_from_is_told(person):
     )
     assert written.status == 201
     client = person.client()
-    text = text_of(client.get(record_of(client, person, "k")))
+    text = text_of(client.get(person.record("k")))
     assert "Noted beside it From a chat" in text
     assert "Comes from: agent helper" in text
     assert "Tags a b, <i>" in text
@@ -91,11 +97,12 @@ def test_hostile_words_stay_words(tenant, key):
         ("tab\there", '"tab\\tthere"', "tab\tthere"),
     ],
 )
-def test_a_value_is_typed_as_what_it_is(person, before, typed, after):
-    client, record, form = written(person, "k", before)
+def test_a_value_is_typed_as_what_it_is(somebody, before, typed, after):
+    key = unique("k")
+    client, record, form = written(somebody, "k", before)
     answer = client.post(record, {**form, "value": typed})
     assert (answer.status_code, answer["Location"]) == (303, record)
-    stored = person.api.read("me", "k").json["value"]
+    stored = somebody.api.read("me", key).json["value"]
     assert (stored, type(stored)) == (after, type(after))
     assert "Saved." in text_of(client.get(record))
 
@@ -104,9 +111,10 @@ def test_a_value_is_typed_as_what_it_is(person, before, typed, after):
     "value",
     ["brief", "a\r\nb\n\n", "\n lead", 3.12, 1e22, False, ["a", "b"], {"z": [1.0]}, None, []],
 )
-def test_saving_what_stands_there_keeps_it(person, value):
-    client, record, form = written(person, "k", value)
-    before = person.api.read("me", "k").content.partition(b'"type"')[0]
+def test_saving_what_stands_there_keeps_it(somebody, value):
+    key = unique("k")
+    client, record, form = written(somebody, "k", value)
+    before = somebody.api.read("me", key).content.partition(b'"type"')[0]
     page = client.get(record).text
     shown = re.search(r"<textarea[^>]*>\n?(.*?)</textarea>", page, re.S)
     chosen = re.search(r'name="value" value="([^"]*)"[^>]*checked', page)
@@ -117,7 +125,7 @@ def test_saving_what_stands_there_keeps_it(person, value):
     # As a browser sends it.
     text = unescape(found[1]).replace("\r\n", "\n").replace("\n", "\r\n")
     assert client.post(record, {**form, "value": text}).status_code == 303
-    assert person.api.read("me", "k").content.partition(b'"type"')[0] == before
+    assert somebody.api.read("me", key).content.partition(b'"type"')[0] == before
 
 
 @pytest.mark.parametrize(
@@ -130,12 +138,13 @@ def test_saving_what_stands_there_keeps_it(person, value):
         ("x", "a\x00b", "This cannot be stored."),
     ],
 )
-def test_what_is_no_value_is_said_beside_the_field(person, before, typed, said):
-    client, record, form = written(person, "k", before)
+def test_what_is_no_value_is_said_beside_the_field(somebody, before, typed, said):
+    key = unique("k")
+    client, record, form = written(somebody, "k", before)
     answer = client.post(record, {**form, "value": typed})
     assert answer.status_code == 400
     assert said in text_of(answer)
-    assert person.api.read("me", "k").json["value"] == before
+    assert somebody.api.read("me", key).json["value"] == before
 
 
 def test_a_value_that_its_schema_refuses(person):
@@ -162,7 +171,7 @@ def test_a_correction_keeps_deadline_tags_and_details(person):
     ).status == 201  # fmt: skip
     before = person.api.read("me", "k").json
     client = person.client()
-    record = record_of(client, person, "k")
+    record = person.record("k")
     form = fields_of(client.get(record))
     assert client.post(record, {**form, "value": "y"}).status_code == 303
     after = person.api.read("me", "k").json
@@ -173,7 +182,7 @@ def test_a_correction_keeps_deadline_tags_and_details(person):
 
 def test_what_staff_write_is_closed(alice):
     client = alice.client()
-    record = record_of(client, alice, "staff_note")
+    record = alice.record("staff_note")
     page = client.get(record)
     assert "Only staff write this." in text_of(page)
     assert 'name="value"' not in page.text
@@ -278,7 +287,7 @@ def test_forgetting_shows_first_what_goes(person):
     assert person.api.read("me", "k").status == 200
     answer = client.post(f"{record}/forget", fields_of(preview))
     assert answer.status_code == 303
-    assert "Forgotten." in text_of(client.get(answer["Location"]))
+    assert "Forgotten" in text_of(client.get(answer["Location"]))
     assert person.api.read("me", "k").status == 404
 
 

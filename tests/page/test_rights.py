@@ -9,7 +9,7 @@ import pytest
 from tests.factories import CATALOG, change_catalog, make_persona
 from tests.http.client import API
 from tests.page.conftest import Person, fill
-from tests.page.reading import fields_of, record_of, text_of
+from tests.page.reading import fields_of, text_of
 
 
 def staff_of(person):
@@ -35,7 +35,7 @@ def test_who_did_what(apart):
     assert "operator : Read an entry k" in text
     assert text.index("Changed an entry") < text.index("Wrote an entry")
     assert "Last read by: operator" in text_of(client.get(apart.home))
-    record = text_of(client.get(record_of(client, apart, "k")))
+    record = text_of(client.get(apart.record("k")))
     assert "Read by others operator: on 1 day, last on" in record
 
 
@@ -109,7 +109,7 @@ def test_forgetting_one_purpose(apart):
 def test_forgetting_one_entry_gives_a_receipt(person):
     assert person.api.write("me", "k", "x").status == 201
     client = person.client()
-    record = record_of(client, person, "k")
+    record = person.record("k")
     answer = client.post(f"{record}/forget", fields_of(client.get(f"{record}/forget")))
     assert answer.status_code == 303
     receipt = client.get(answer["Location"])
@@ -146,7 +146,7 @@ def test_stopping_and_allowing_everything(person):
     assert person.api.read("me", "k").outcome == (403, "restricted")
     page = client.get(f"{person.home}consents")
     assert "You have stopped it. Since" in text_of(page)
-    record = record_of(client, person, "k")
+    record = person.record("k")
     closed = client.get(record)
     assert "You have stopped its use." in text_of(closed)
     assert "x" in text_of(closed)
@@ -161,7 +161,7 @@ def test_stopping_one_entry(person):
     client = person.client()
     assert person.api.write("me", "k", "x").status == 201
     assert person.api.write("me", "other", "y").status == 201
-    record = record_of(client, person, "k")
+    record = person.record("k")
     form = fields_of(client.get(record))
     assert client.post(f"{record}/stop", {"use": "stop"}).status_code == 303
     assert person.api.read("me", "k").outcome == (403, "restricted")
@@ -200,7 +200,7 @@ def test_objecting(apart):
     assert client.post(f"{apart.home}objections/fraud", {"use": "stop"}).status_code == 303
     assert apart.api.read("me", "risk").outcome == (403, "objected")
     assert "You object, so it is not used" in text_of(client.get(f"{apart.home}consents"))
-    assert "You objected to this use." in text_of(client.get(record_of(client, apart, "risk")))
+    assert "You objected to this use." in text_of(client.get(apart.record("risk")))
     assert client.post(f"{apart.home}objections/fraud", {"use": "allow"}).status_code == 303
     assert apart.api.read("me", "risk").status == 200
     for slug, status in (("service", 400), ("support", 400), ("none-such", 404)):

@@ -10,7 +10,7 @@ import pytest
 from privacy.page_values import as_typed, from_typed, lay_out, way_of
 from privacy.page_words import ACTIONS, CLOSED, DECISIONS, GROUNDS, OUTCOMES, REFUSALS, STATES
 from tests.page.conftest import fill
-from tests.page.reading import record_of, text_of
+from tests.page.reading import text_of
 from tests.page.words import LOCALE, catalogue_of, words_of_the_page
 
 #: Words that are the same in both languages, or a format.
@@ -130,7 +130,7 @@ def test_the_german_pages_say_nothing_in_english(apart):
     fill(apart)
     client = apart.client()
     client.cookies["django_language"] = "de"
-    record = record_of(client, apart, "reply_style")
+    record = apart.record("reply_style")
     paths = [apart.home, record, f"{record}/forget"]
     paths += [
         f"{apart.home}{part}"
