@@ -147,13 +147,13 @@ class OpenPage(View):
 
     def frame(self) -> dict[str, Any]:
         """Return what every template needs."""
-        language = translation.get_language() or page_languages()[0]
+        language = (settings.USE_I18N and translation.get_language()) or "en"
         return {
             "me": self.tenant,
             "language": language,
             "languages": [
                 {"code": code, "name": translation.get_language_info(code)["name_local"]}
-                for code in page_languages()
+                for code in (page_languages() if settings.USE_I18N else ())
                 if code != language
             ],
         }

@@ -1,6 +1,7 @@
 """What is held: shown by type, corrected, taken in conflict, forgotten; with consent and without."""
 
 import re
+from html import unescape
 
 import pytest
 
@@ -99,7 +100,7 @@ def test_hostile_words_stay_words(tenant, key):
 )
 def test_a_value_is_typed_as_what_it_is(somebody, before, typed, after):
     key = unique("k")
-    client, record, form = written(somebody, "k", before)
+    client, record, form = written(somebody, key, before)
     answer = client.post(record, {**form, "value": typed})
     assert (answer.status_code, answer["Location"]) == (303, record)
     stored = somebody.api.read("me", key).json["value"]
@@ -113,14 +114,12 @@ def test_a_value_is_typed_as_what_it_is(somebody, before, typed, after):
 )
 def test_saving_what_stands_there_keeps_it(somebody, value):
     key = unique("k")
-    client, record, form = written(somebody, "k", value)
+    client, record, form = written(somebody, key, value)
     before = somebody.api.read("me", key).content.partition(b'"type"')[0]
     page = client.get(record).text
     shown = re.search(r"<textarea[^>]*>\n?(.*?)</textarea>", page, re.S)
     chosen = re.search(r'name="value" value="([^"]*)"[^>]*checked', page)
     typed = re.search(r'<input type="text" name="value" value="([^"]*)"', page)
-    from html import unescape
-
     found = next(one for one in (shown, chosen, typed) if one)
     # As a browser sends it.
     text = unescape(found[1]).replace("\r\n", "\n").replace("\n", "\r\n")
@@ -140,7 +139,7 @@ def test_saving_what_stands_there_keeps_it(somebody, value):
 )
 def test_what_is_no_value_is_said_beside_the_field(somebody, before, typed, said):
     key = unique("k")
-    client, record, form = written(somebody, "k", before)
+    client, record, form = written(somebody, key, before)
     answer = client.post(record, {**form, "value": typed})
     assert answer.status_code == 400
     assert said in text_of(answer)
