@@ -8,7 +8,7 @@ export PYTHON
 
 .PHONY: help
 help:  ## list these recipes
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 20
 
 .PHONY: environment
 environment:
@@ -40,6 +40,16 @@ check: environment  ## formatting, lint, types, layers, migrations and deploymen
 	$(MANAGE) makemigrations --check --dry-run
 	SECRET_KEY="$$(.venv/bin/python -c 'import secrets; print(secrets.token_urlsafe(64))')" \
 		ALLOWED_HOSTS=consentful.example $(MANAGE) check --deploy --fail-level WARNING
+
+.PHONY: bench
+bench:  ## measure speed as ratios to a floor, in fifteen minutes; ARGS="--json FILE" keeps them
+	@sh requirements/install.sh bench .venv-bench
+	@.venv-bench/bin/python -m benchmarks $(ARGS)
+
+.PHONY: bench-quick
+bench-quick:  ## the same in three minutes, more roughly
+	@sh requirements/install.sh bench .venv-bench
+	@.venv-bench/bin/python -m benchmarks --quick $(ARGS)
 
 .PHONY: docs
 docs: environment  ## build the manual into docs/_build/html

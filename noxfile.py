@@ -26,6 +26,7 @@ POSTGRESQL_BIN = Path(os.environ.get("POSTGRESQL_BIN", POSTGRESQL_15))
 #: What no version of Django or PostgreSQL changes, and what takes long: run on the newest alone.
 ONCE = (
     "tests/config/test_demo.py",
+    "tests/config/test_embedded.py",  # brings its own server; other tests start it here too
     "tests/config/test_environment.py",
     "tests/config/test_metrics.py",
     "tests/config/test_serve.py",
@@ -85,12 +86,13 @@ def pooler(session: nox.Session) -> None:
 def requirements(session: nox.Session) -> None:
     """Pin the newest versions, on the oldest Python: what it needs, later ones take too."""
     session.install("pip-tools", "dependency-groups")
-    for group in ("service", "dev"):
+    for group in ("service", "dev", "bench"):
         listed = session.run("python", "-m", "dependency_groups", group, silent=True)
         Path(f"requirements/{group}.in").write_text(str(listed))
     sources = {
         "service": ("pyproject.toml", "requirements/service.in"),
         "dev": ("-c", "requirements/service.txt", "pyproject.toml", "requirements/dev.in"),
+        "bench": ("-c", "requirements/service.txt", "pyproject.toml", "requirements/bench.in"),
         "django52": ("requirements/django52.in",),
     }
     for name, source in sources.items():

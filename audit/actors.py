@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import Self
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
@@ -30,15 +32,14 @@ class Actor:
 
     def as_context(self) -> str:
         """Return the JSON text that is announced to the database's capture triggers."""
-        return json.dumps(
+        return _ENCODER.encode(
             {
                 "actor": self.label,
                 "actor_id": self.id,
                 "on_behalf_of": self.on_behalf_of,
                 "request_id": self.request_id,
                 "reason": self.reason,
-            },
-            ensure_ascii=False,
+            }
         )
 
 

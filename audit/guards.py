@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from django.apps import apps
 from django.db import connections
 
+from audit.capture import OUTDATED
 from audit.findings import Finding
 from audit.models import Captured, Cut, Event, Seal
 
@@ -20,10 +21,9 @@ AFTER_CHANGE: int = 1 + 4 + 8 + 16  # FOR EACH ROW, AFTER, INSERT, DELETE, UPDAT
 BEFORE_REWRITE: int = 1 + 2 + 8 + 16  # FOR EACH ROW, BEFORE, DELETE, UPDATE
 BEFORE_TRUNCATE: int = 2 + 32
 
-#: What makes the trail complete, on every captured table.
+#: What makes the trail complete, on every captured table, beside the capture function of each.
 CAPTURING: Mapping[str, Trigger] = {
     "consentful_revise": ("consentful_revise", BEFORE_WRITE),
-    "consentful_capture": ("consentful_capture", AFTER_CHANGE),
     "consentful_no_truncate": ("consentful_refuse", BEFORE_TRUNCATE),
 }
 #: What makes the trail itself lasting: the trigger of each table that guards its rows.
@@ -68,21 +68,47 @@ def check_triggers(
         if name == "consentful_capture" and noun is not None:
             is_same = is_same and installed[2] == noun
         if not is_same:
-            yield Finding(
-                code="trigger_missing",
-                tenant_id=0,
-                record=table,
-                sentence=f"The trigger {name} of the table {table} is absent, disabled or altered.",
-            )
+            yield _missing(name, table)
+
+
+def _missing(name: str, table: str) -> Finding:
+    return Finding(
+        code="trigger_missing",
+        tenant_id=0,
+        record=table,
+        sentence=f"The trigger {name} of the table {table} is absent, disabled or altered.",
+    )
 
 
 def check_capture(using: str) -> Iterator[Finding]:
     """Find the triggers that are not in force: whatever happens meanwhile leaves no trace."""
     for model in captured_models():
-        yield from check_triggers(model._meta.db_table, CAPTURING, using=using, noun=model.noun)
+        expected = dict(CAPTURING) | {
+            "consentful_capture": (f"consentful_capture_{model.noun}", AFTER_CHANGE)
+        }
+        yield from check_triggers(model._meta.db_table, expected, using=using, noun=model.noun)
+    with connections[using].cursor() as cursor:
+        cursor.execute(OUTDATED)
+        altered = [table for table, *_ in cursor.fetchall()]
+    for table in altered:
+        yield _missing("consentful_capture", table)
     for trail, function in LASTING.items():
         expected = {
             "consentful_insert_only": (function, BEFORE_REWRITE),
             "consentful_insert_only_all": ("consentful_refuse", BEFORE_TRUNCATE),
         }
-        yield from check_triggers(trail._meta.db_table, expected, using=using)
+        if trail is Seal:
+            expected["consentful_follow"] = ("consentful_follow", BEFORE_INSERT)
+        for table in _with_parts(trail._meta.db_table, using):
+            yield from check_triggers(table, expected, using=using)
+
+
+def _with_parts(table: str, using: str) -> list[str]:
+    """Return a table and the parts that it is made of: a trigger can rest on one of them alone."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(
+            "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = to_regclass(%s)"
+            " ORDER BY inhrelid",
+            [table],
+        )
+        return [table, *(name for (name,) in cursor.fetchall())]

@@ -126,7 +126,7 @@ def check_absent_rows(model: type[Captured], tenant_id: int, using: str) -> Iter
         last = batch[-1][0]
 
 
-#: As `consentful_capture` computes it, without the database's own function: its owner may have replaced
+#: As the table's capture function computes it, without the database's own function: its owner may have replaced
 #: that by one that tells what the row once was. The time zone must be UTC: it shows in the text.
 _TEXT = (
     "SELECT string_agg(key || '=' || value::text, ';' ORDER BY key COLLATE \"C\")"

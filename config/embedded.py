@@ -45,6 +45,16 @@ STOP_SECONDS = 30.0
 #: After its postmaster was killed, a server's last children need a moment to let go.
 RETRY_SECONDS = 10.0
 
+CLUSTER_OPTIONS: tuple[str, ...] = (
+    f"--username={SUPERUSER}",
+    "--encoding=UTF8",
+    "--locale=C",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+    "--auth-local=trust",
+    "--auth-host=reject",
+)
+
 CURE = "Set DATABASE_URL to use a PostgreSQL server of your own instead."
 
 SERVER_SETTINGS = {
@@ -245,16 +255,7 @@ class EmbeddedServer:
         self._give_to_server(unfinished)
         with _binaries_for_the_shell() as binaries:
             finished = subprocess.run(
-                self._as_server(
-                    str(binaries / "initdb"),
-                    f"--username={SUPERUSER}",
-                    "--encoding=UTF8",
-                    "--locale=C",
-                    "--locale-provider=builtin",
-                    "--builtin-locale=C.UTF-8",
-                    "--auth-local=trust",
-                    "--auth-host=reject",
-                ),
+                self._as_server(str(binaries / "initdb"), *CLUSTER_OPTIONS),
                 env=self._environment(unfinished),
                 cwd="/",
                 stdin=subprocess.DEVNULL,

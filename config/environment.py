@@ -96,7 +96,8 @@ def read_database(data_directory: Path) -> dict[str, Any]:
 
     `DATABASE_URL` names the server and the login that serves, in any form that libpq knows;
     without it, the embedded server is used. `DATABASE_OWNER_URL` names the login that migrates;
-    without it, one login does both.
+    without it, one login does both. `PREPARED_STATEMENTS` says that no pooler stands between, or one
+    that knows prepared statements.
     """
     shared = {
         "ENGINE": "config.postgresql",
@@ -112,7 +113,12 @@ def read_database(data_directory: Path) -> dict[str, Any]:
         return shared | {
             "NAME": DATABASE,
             "USER": RUNTIME,
-            "OPTIONS": {"embedded": data_directory, "owner": {"user": OWNER}},
+            # No pooler stands between, which might hand a prepared statement to somebody else.
+            "OPTIONS": {
+                "embedded": data_directory,
+                "owner": {"user": OWNER},
+                "prepare_threshold": 1,
+            },
         }
     login = _read_connection("DATABASE_URL")
     name = login.pop("dbname")
@@ -124,6 +130,8 @@ def read_database(data_directory: Path) -> dict[str, Any]:
                 "DATABASE_OWNER_URL and DATABASE_URL must name the same database."
             )
         options["owner"] = options | owner
+    if read_flag("PREPARED_STATEMENTS"):
+        options["prepare_threshold"] = 1
     return shared | {
         "NAME": name,
         "USER": login.pop("user", ""),

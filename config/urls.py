@@ -10,6 +10,8 @@ from config.public import public
 from tenants.views import UnknownRoute
 
 urlpatterns = [
+    # First what is asked most: each request tries the routes in their order.
+    path("api/v1/", include("preferences.urls")),
     # No row has a page outside the admin; Django's redirect to one knows no unit of work.
     path("admin/r/<path:row>", UnknownRoute.as_view()),
     path("admin/", admin.site.urls),
@@ -24,7 +26,6 @@ urlpatterns = [
     ),
     path("api/v1/", include("tenants.urls")),
     path("api/v1/", include("consent.urls")),
-    path("api/v1/", include("preferences.urls")),
     # Ends with a route that answers what no other names.
     path("api/v1/", include("privacy.urls")),
     # What a person sees and decides about its own data.

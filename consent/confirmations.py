@@ -143,10 +143,11 @@ def purge_confirmations(*, tenant_id: int, actor: Actor) -> int:
     """Delete requests whose token has expired; return how many. For housekeeping."""
     with unit_of_work(tenant_id=tenant_id, actor=actor), store().cursor() as cursor:
         cursor.execute(
-            "DELETE FROM consentful_confirmation WHERE tenant_id = %s AND id IN ("
+            "WITH due AS MATERIALIZED ("
             " SELECT id FROM consentful_confirmation WHERE tenant_id = %s"
-            " AND expires_at <= consentful_now() LIMIT %s FOR UPDATE SKIP LOCKED)",
-            [tenant_id, tenant_id, MOST_EXPIRED],
+            " AND expires_at <= (SELECT consentful_now()) LIMIT %s FOR UPDATE SKIP LOCKED)"
+            " DELETE FROM consentful_confirmation c USING due WHERE c.tenant_id = %s AND c.id = due.id",
+            [tenant_id, MOST_EXPIRED, tenant_id],
         )
         return int(cursor.rowcount)
 

@@ -148,8 +148,27 @@ DECIDE = Operation(
         },
     },
 )  # fmt: skip
+PAST: Schema = {
+    "allOf": [ENTRY],
+    "properties": {
+        "ended_at": MAYBE_TIME,
+        "ended_by": {
+            "enum": [
+                "given",
+                "refused",
+                "withdrawn",
+                "objected",
+                "objection_lifted",
+                "expired",
+                "outdated",
+                None,
+            ],
+            "description": "The next decision, its own deadline, or a material notice.",
+        },
+    },
+}
 HISTORY = Operation(
     summary="List a person's decisions on one purpose, oldest first.",
-    answers={200: listed(ENTRY)},
+    answers={200: listed(PAST)},
     refusals=(InvalidScope,),
 )

@@ -55,7 +55,13 @@ GUARDIAN = named(
 EVIDENCE: Schema = {
     "type": "object",
     "additionalProperties": False,
-    "properties": {"evidence": MAYBE_TEXT},
+    "properties": {
+        "evidence": {
+            "type": ["string", "null"],
+            "minLength": 1,
+            "description": "How an operator knows; up to 2048 bytes.",
+        }
+    },
 }
 
 RESTRICTIONS = Operation(
@@ -138,7 +144,10 @@ APPOINT = Operation(
         "type": "object",
         "required": ["evidence"],
         "additionalProperties": False,
-        "properties": {"evidence": TEXT, "expires_at": MAYBE_TIME},
+        "properties": {
+            "evidence": {"type": "string", "minLength": 1, "description": "Up to 2048 bytes."},
+            "expires_at": MAYBE_TIME,
+        },
     },
     refusals=BODY,
 )

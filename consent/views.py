@@ -9,7 +9,8 @@ from rest_framework.request import Request
 
 from audit.services import record_event
 from consent import openapi
-from consent.models import Decision, Purpose
+from consent.histories import ends_of
+from consent.models import ConsentEntry, Decision, Purpose
 from consent.selectors import (
     get_purpose,
     list_history,
@@ -181,27 +182,42 @@ class ConsentHistoryView(SubjectView):
         caller = self.read_disclosure()
         with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
             found = get_purpose(tenant_id=caller.tenant_id, slug=purpose)
-            entries = history_as_json(caller.tenant_id, self.subject, found)
+            entries = list(
+                list_history(tenant_id=caller.tenant_id, subject=self.subject, purpose=found)
+            )
+            ends = ends_of(found, entries)
             self.record_disclosure(caller)
-        return answer(envelope(entries))
+        return answer(
+            envelope(
+                [
+                    {**entry_as_json(entry), "ended_at": at and format_time(at), "ended_by": what}
+                    for entry, (at, what) in zip(entries, ends, strict=True)
+                ]
+            )
+        )
 
 
 def history_as_json(tenant_id: int, subject: str, purpose: Purpose) -> list[dict[str, Any]]:
     """Return a person's decisions on one purpose as the contract shows them. Inside a unit."""
     return [
-        {
-            "entry": entry.entry,
-            "decision": entry.decision,
-            "version": entry.version,
-            "locale": entry.locale,
-            "notice_digest": entry.notice_digest,
-            "actor": entry.actor,
-            "method": entry.method,
-            "at": format_time(entry.at),
-            "expires_at": entry.expires_at and format_time(entry.expires_at),
-        }
+        entry_as_json(entry)
         for entry in list_history(tenant_id=tenant_id, subject=subject, purpose=purpose)
     ]
+
+
+def entry_as_json(entry: ConsentEntry) -> dict[str, Any]:
+    """Return one decision as the contract shows it."""
+    return {
+        "entry": entry.entry,
+        "decision": entry.decision,
+        "version": entry.version,
+        "locale": entry.locale,
+        "notice_digest": entry.notice_digest,
+        "actor": entry.actor,
+        "method": entry.method,
+        "at": format_time(entry.at),
+        "expires_at": entry.expires_at and format_time(entry.expires_at),
+    }
 
 
 def _purpose(purpose: Purpose) -> dict[str, Any]:

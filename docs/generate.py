@@ -24,6 +24,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from audit.verification import captured_models
+from benchmarks.measures import MEASURES
 from tenants.exceptions import all_errors
 from tenants.roles import Role
 
@@ -188,7 +189,8 @@ def routes() -> str:
 ATTACHED = re.compile(
     r"consentful_attach\('(?P<table>\w+)', '(?P<noun>\w+)'(?:, '(?P<verb>\w*)')?(?:, '(?P<column>\w*)')?\)"
 )
-LASTING = re.compile(r"BEFORE UPDATE OR DELETE ON (\w+)")
+#: Without a condition: what refuses for some rows alone leaves a table changeable.
+LASTING = re.compile(r"BEFORE UPDATE OR DELETE ON (\w+)\s+FOR EACH ROW EXECUTE")
 TOLD = re.compile(r"action NOT IN \(([^)]*)\)")
 
 
@@ -214,6 +216,8 @@ def find_captured_actions() -> Iterator[tuple[Any, list[str]]]:
             verbs += [found["verb"] or "changed", "deleted"]
             if any(field.name == "expires_at" for field in model._meta.fields):
                 verbs.append("expired")
+            if any(field.name == "held_at" for field in model._meta.fields):
+                verbs += ["held", "released"]
         yield model, [f"{found['noun']}.{verb}" for verb in verbs]
 
 
@@ -271,10 +275,29 @@ def _rst(text: str) -> str:
     return f"```{{eval-rst}}\n{text}\n```"
 
 
+# Benchmarks ----------------------------------------------------------------------------------
+
+
+def measures() -> str:
+    """Return every measure of the benchmarks with its goals."""
+    rows = [
+        [
+            _code(one.name),
+            one.title,
+            one.against,
+            one.scale.describe_bound(one.goal),
+            one.scale.describe_bound(one.stretch),
+        ]
+        for one in MEASURES
+    ]
+    return table(["name", "what is timed", "compared with", "goal", "stretch"], rows)
+
+
 # Sphinx --------------------------------------------------------------------------------------
 
 GENERATORS: dict[str, Callable[[], str]] = {
-    made.__name__: made for made in (actions, errors, further_commands, python, routes, settings)
+    made.__name__: made
+    for made in (actions, errors, further_commands, measures, python, routes, settings)
 }
 
 

@@ -1,23 +1,31 @@
 """Many operations in one request: all or nothing, or each for itself."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import Error, transaction
+from django.db import Error
 
-from preferences.requests import MEMBERS, read_revisions, read_write
-from preferences.selectors import get_preference
-from preferences.services import (
+from preferences.attempts import (
+    DefinitionChanged,
     Outcome,
     Write,
+    arguments_of_delete,
+    arguments_of_put,
+    check_unit,
+    conclude_delete,
+    conclude_put,
+    fences,
+)
+from preferences.records import Record
+from preferences.requests import MEMBERS, read_revisions, read_write
+from preferences.selectors import arguments_of_get, conclude_get, get_preference
+from preferences.services import (
     answer_of_put,
     delete_preference,
-    fences,
     put_preference,
     replay_put,
-    run_delete,
-    run_put,
 )
 from tenants.callers import Caller, check_reach
 from tenants.exceptions import (
@@ -33,7 +41,9 @@ from tenants.exceptions import (
 from tenants.idempotency import IdempotencyKey
 from tenants.problems import as_service_error
 from tenants.scopes import Scope, check_key
-from tenants.units import database, record_denied, unit_of_work
+from tenants.statements import fetch_rows
+from tenants.times import format_time
+from tenants.units import record_denied, unit_of_work
 from tenants.views import check_members
 
 MOST_OPERATIONS = 100
@@ -64,6 +74,20 @@ class Operation:
     def is_forbidden(self) -> bool:
         """Whether role or gate refused it."""
         return isinstance(self.refusal, Forbidden)
+
+    @property
+    def place(self) -> Scope:
+        """The scope of an operation that is well formed."""
+        if self.scope is None:
+            raise LookupError("This operation names no scope.")
+        return self.scope
+
+    @property
+    def intent(self) -> Write:
+        """The write of a put that is well formed."""
+        if self.write is None:
+            raise LookupError("This operation writes nothing.")
+        return self.write
 
     @property
     def address(self) -> tuple[str, str]:
@@ -131,6 +155,26 @@ def run_batch(
             _run_alone(caller, operation)
         _record_denials(caller, operations)
         return None, False
+    reload = False
+    while True:
+        try:
+            return _run_in_unit(
+                caller, operations, in_order, is_atomic=is_atomic, once=once, reload=reload
+            )
+        except DefinitionChanged:
+            reload = True
+
+
+def _run_in_unit(
+    caller: Caller,
+    operations: Sequence[Operation],
+    in_order: Sequence[Operation],
+    *,
+    is_atomic: bool,
+    once: IdempotencyKey | None,
+    reload: bool,
+) -> tuple[ServiceError | None, bool]:
+    """Run all of them in one transaction, from the start again if the catalogue has changed."""
     subjects = {name for one in operations if one.scope for name in _reachable(caller, one.scope)}
     failed: ServiceError | None = None
     try:
@@ -138,8 +182,7 @@ def run_batch(
             tenant_id=caller.tenant_id, actor=caller.actor, subjects=sorted(subjects)
         ):
             if once is not None:
-                for operation in in_order:
-                    _attempt(caller, operation, is_check_only=True)
+                _attempt(caller, in_order, is_check_only=True, reload=reload)
                 if (kept := once.find_answer()) is not None:
                     # Role and gate come before the kept answer, also where they changed.
                     failed = next((one.refusal for one in operations if one.is_forbidden), None)
@@ -148,8 +191,7 @@ def run_batch(
                         raise failed
                     _replay(caller, operations, kept)
                     return None, True
-            for operation in in_order:
-                _attempt(caller, operation)
+            _attempt(caller, in_order, reload=reload)
             failed = next((one.refusal for one in operations if one.refusal), None)
             if failed is not None and is_atomic:
                 _name_places(operations)
@@ -248,37 +290,82 @@ def _run_alone(caller: Caller, operation: Operation) -> None:
             operation.fault = fault
 
 
-def _attempt(caller: Caller, operation: Operation, *, is_check_only: bool = False) -> None:
-    """Run one operation inside the batch's unit; a refusal is kept, and nothing of it stays."""
-    if operation.refusal is not None or operation.scope is None:
-        return
-    try:
-        check_reach(caller, operation.scope.subject)
-        with transaction.atomic(using=database()):
-            if operation.verb == "get":
-                _answer_get(caller, operation, operation.scope)
-            elif operation.verb == "put" and operation.write is not None:
-                outcome = run_put(
-                    caller, operation.scope, operation.key, operation.write,
+def _attempt(
+    caller: Caller,
+    operations: Sequence[Operation],
+    *,
+    is_check_only: bool = False,
+    reload: bool = False,
+) -> None:
+    """
+    Run operations inside the batch's unit, in one round trip; a refusal is kept with its operation.
+
+    Raises:
+        DefinitionChanged: what was sent rests on an older catalogue; nothing of it may stay.
+    """
+    asked = [one for one in operations if one.refusal is None and one.scope is not None]
+    calls: list[tuple[Operation, dict[str, Any], list[FieldError]]] = []
+    for one in asked:
+        try:
+            check_reach(caller, one.place.subject)
+        except ServiceError as refusal:
+            one.refusal = refusal
+            continue
+        faults: list[FieldError] = []
+        if one.verb == "put":
+            arguments, faults = arguments_of_put(
+                caller, one.place, one.key, one.intent, is_check_only=is_check_only, reload=reload
+            )
+        elif one.verb == "delete":
+            arguments = arguments_of_delete(
+                caller, one.place, one.key, one.revisions, is_check_only=is_check_only
+            )
+        else:
+            arguments = arguments_of_get(caller, one.place, one.key)
+        calls.append((one, {"verb": one.verb, **arguments}, faults))
+    check_unit(caller, [name for one, *_ in calls for name in fences(one.place)])
+    answers = fetch_rows(
+        "SELECT * FROM consentful_batch(%s, %s, %s::json)",
+        (
+            caller.tenant_id,
+            caller.actor.as_context(),
+            json.dumps([arguments for _, arguments, _ in calls], default=format_time),
+        ),
+    )
+    if any(outcome == "definition_changed" for outcome, *_ in answers):
+        raise DefinitionChanged
+    for (one, _, faults), answer in zip(calls, answers, strict=True):
+        try:
+            if one.verb == "get":
+                _done_get(one, conclude_get(caller, one.place, one.key, answer))
+            elif one.verb == "put":
+                outcome = conclude_put(
+                    caller, one.place, one.key, one.intent, answer, faults,
                     is_check_only=is_check_only,
                 )  # fmt: skip
                 if outcome is not None:
-                    _done_put(operation, outcome)
+                    _done_put(one, outcome)
             else:
-                run_delete(
-                    caller, operation.scope, operation.key, operation.revisions,
-                    is_check_only=is_check_only,
-                )  # fmt: skip
-                operation.status = 204
-    except ServiceError as refusal:
-        operation.refusal = refusal
+                conclude_delete(caller, one.place, one.key, answer)
+                one.status = 204
+        except NotFound as nothing:
+            # A result for whoever reads, a refusal for whoever deletes.
+            if one.verb == "get":
+                one.absence = nothing
+            else:
+                one.refusal = nothing
+        except ServiceError as refusal:
+            one.refusal = refusal
+
+
+def _done_get(operation: Operation, record: Record) -> None:
+    operation.status, operation.body = 200, record.as_json()
+    operation.purpose = record.purpose
 
 
 def _answer_get(caller: Caller, operation: Operation, scope: Scope) -> None:
     try:
-        record = get_preference(caller=caller, scope=scope, key=operation.key)
-        operation.status, operation.body = 200, record.as_json()
-        operation.purpose = record.purpose
+        _done_get(operation, get_preference(caller=caller, scope=scope, key=operation.key))
     except NotFound as nothing:
         operation.absence = nothing
 

@@ -11,14 +11,6 @@ from preferences.values import type_of
 from tenants.documents import JSONValue
 from tenants.times import format_time
 
-#: The columns of a `Record`, as the SQL functions return them.
-COLUMNS = (
-    "(record).id, (record).scope, (record).key, (record).value::text, (record).revision,"
-    " (record).tags, (record).metadata::text, (record).source, (record).actor,"
-    " (record).provenance::text, (record).seen_count, (record).created_at, (record).updated_at,"
-    " (record).expires_at"
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
@@ -49,10 +41,14 @@ class Record:
     purpose: str | None
 
     @classmethod
-    def from_row(cls, row: Sequence[Any], purpose: str | None) -> Self | None:
-        """Return the record of a row in the order of `COLUMNS`, or None for an empty one."""
-        if row[0] is None:
-            return None
+    def from_answer(cls, answer: Sequence[Any] | None) -> tuple[str, str | None, Self | None]:
+        """Return the outcome, the purpose and the record of a `consentful_answer`."""
+        outcome, purpose, *row = answer or ("not_found", None, None)
+        return outcome, purpose, None if row[0] is None else cls.from_row(row, purpose)
+
+    @classmethod
+    def from_row(cls, row: Sequence[Any], purpose: str | None) -> Self:
+        """Return the record of a row in the order of the attributes."""
         return cls(
             id=row[0],
             scope=row[1],
@@ -88,14 +84,12 @@ class Record:
 
     def as_json(self) -> str:
         """Return the record as JSON text; stored text travels through unparsed."""
-        provenance = json.loads(self.provenance_text)
         return (
             f'{{"scope": {_text(self.scope)}, "key": {_text(self.key)}, "value": {self.value_text}, '
             f'"type": "{type_of(self.value_text)}", "revision": "{self.revision}", '
             f'"purpose": {_text(self.purpose)}, "provenance": {{"source": "{self.source}", '
-            f'"actor": {_text(self.actor)}, "detail": {_text(provenance["detail"])}, '
-            f'"origin": {_text(provenance["origin"])}, '
-            f'"confidence": {_text(provenance["confidence"])}}}, '
+            # Stored as an object with the three other members.
+            f'"actor": {_text(self.actor)}, {self.provenance_text[1:]}, '
             f'"tags": {_text(list(self.tags))}, "metadata": {self.metadata_text}, '
             f'"seen_count": {self.seen_count}, "created_at": "{format_time(self.created_at)}", '
             f'"updated_at": "{format_time(self.updated_at)}", '
@@ -103,8 +97,8 @@ class Record:
         )
 
 
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+#: One encoder for all: `json.dumps` makes a new one for each call with these options.
+_text = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _time(value: datetime | None) -> str | None:

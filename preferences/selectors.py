@@ -15,13 +15,14 @@ from preferences.decisions import count_read
 from preferences.exceptions import refusal_of
 from preferences.models import Definition
 from preferences.readings import note_readings
-from preferences.records import COLUMNS, Record
+from preferences.records import Record
 from preferences.resolution import Effective, resolve
 from preferences.schemas import Schema, compile_schema
 from tenants.callers import Caller, check_reach
 from tenants.personal import PIECE
 from tenants.restores import check_current
 from tenants.scopes import Scope, check_key
+from tenants.statements import fetch_row
 from tenants.units import store, unit_of_work
 
 
@@ -39,15 +40,28 @@ def get_preference(*, caller: Caller, scope: Scope, key: str) -> Record:
     check_reach(caller, scope.subject)
     if scope.subject is not None:
         check_current()
-    with store().cursor() as cursor:
-        cursor.execute(
-            f"SELECT outcome, purpose, {COLUMNS} FROM"  # noqa: S608  constant text
-            " consentful_preference_get(%s, %s, %s, %s, %s, %s)",
-            [caller.tenant_id, str(scope), scope.kind, scope.subject, key, caller.agent_id],
-        )
-        outcome, purpose, *row = cursor.fetchone()
+    answer = fetch_row(
+        "SELECT * FROM consentful_preference_get(%s, %s, %s, %s, %s, %s)",
+        [caller.tenant_id, *arguments_of_get(caller, scope, key).values()],
+    )
+    return conclude_get(caller, scope, key, answer)
+
+
+def arguments_of_get(caller: Caller, scope: Scope, key: str) -> dict[str, Any]:
+    """Return the arguments of `consentful_preference_get` behind the tenant."""
+    return {
+        "scope": str(scope),
+        "kind": scope.kind,
+        "subject": scope.subject,
+        "key": key,
+        "agent": caller.agent_id,
+    }
+
+
+def conclude_get(caller: Caller, scope: Scope, key: str, answer: Sequence[Any] | None) -> Record:
+    """Return the record that a `consentful_answer` holds, or raise the refusal that it tells."""
+    outcome, purpose, record = Record.from_answer(answer)
     count_read(outcome, scope=scope, purpose=purpose)
-    record = Record.from_row(row, purpose)
     if outcome != "found" or record is None:
         raise refusal_of(outcome, scope=scope, key=key, purpose=purpose, record=None)
     note_readings(caller, (record,))
@@ -152,10 +166,11 @@ def list_preferences(
     with store().cursor() as cursor:
         # The purposes that match decide what is asked of the gate.
         cursor.execute(
-            f"SELECT DISTINCT p.scope, u.id, u.slug, (SELECT s.restricted FROM consentful_subject s"  # noqa: S608  constant text
-            f" WHERE s.tenant_id = p.tenant_id AND s.id = p.subject_id){where}"
-            " AND p.subject_id IS NOT NULL",
-            filters,
+            f"SELECT d.scope, d.purpose, d.slug, s.restricted FROM ("  # noqa: S608  constant text
+            f" SELECT DISTINCT p.scope, p.subject_id, u.id AS purpose, u.slug{where}"
+            "  AND p.subject_id IS NOT NULL) d"
+            " JOIN consentful_subject s ON s.tenant_id = %s AND s.id = d.subject_id",
+            [*filters, caller.tenant_id],
         )
         personal = cursor.fetchall()
         refused: dict[tuple[str, int], Withheld] = {}
@@ -180,7 +195,7 @@ def list_preferences(
             [*filters, after, *_columns(open_pairs), *_columns(shut), most],
         )
         rows = cursor.fetchall()
-    records = [record for *row, slug in rows if (record := Record.from_row(row, slug))]
+    records = [Record.from_row(row, slug) for *row, slug in rows]
     note_readings(caller, records)
     return records, [Withheld(*pair) for pair in sorted(withheld)]
 
@@ -236,8 +251,7 @@ def personal_records(
             )
             rows = cursor.fetchall()
         for *row, slug in rows:
-            if record := Record.from_row(row, slug):
-                yield record
+            yield Record.from_row(row, slug)
         if len(rows) < piece:
             return
         last = rows[-1][0]

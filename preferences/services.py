@@ -1,17 +1,13 @@
 """Changes of preferences: one function each, one unit of work each. Who may ask is settled before."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from django.db.models.expressions import RawSQL
 
-from preferences.decisions import count_delete, count_refusal, count_write
-from preferences.exceptions import refusal_of
-from preferences.models import Preference, Writer
-from preferences.records import COLUMNS, Record
-from preferences.selectors import find_declaration
+from preferences.attempts import NO_DEADLINE, Mode, Outcome, Write, fences, run_delete, run_put
+from preferences.models import Preference
+from preferences.records import Record
 from preferences.values import (
     Deadline,
     check_metadata,
@@ -22,55 +18,14 @@ from preferences.values import (
 )
 from tenants.callers import Caller, check_reach
 from tenants.documents import JSONValue
-from tenants.exceptions import Forbidden, InvalidValue, ServiceError
 from tenants.idempotency import IdempotencyKey
 from tenants.metrics import count_purged
-from tenants.restores import check_current
 from tenants.scopes import Scope, check_key
 from tenants.times import format_time, parse_time
-from tenants.tracing import unit_span
 from tenants.units import (
-    current_unit,
-    record_denied,
-    refusing_the_forgotten,
     store,
     unit_of_work,
 )
-
-Mode = Literal["create", "replace", "any", "upsert"]
-
-NO_DEADLINE = Deadline(is_given=False, ttl_seconds=None, expires_at=None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Write:
-    """
-    One value to store, checked for form. `None` leaves what stands (tags, metadata).
-
-    Attributes:
-        mode: ``create``; ``replace`` a live record that has one of `revisions`; ``any`` live
-            record; ``upsert`` whatever stands there.
-        none_match: tags of If-None-Match; where the live record has one, the answer is 412.
-    """
-
-    value: JSONValue
-    value_text: str
-    mode: Mode = "create"
-    revisions: Sequence[str] = ()
-    tags: Sequence[str] | None = None
-    metadata_text: str | None = None
-    provenance_text: str = field(default_factory=lambda: check_provenance(None))
-    deadline: Deadline = NO_DEADLINE
-    none_match: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a write: the record, whether it is new, whether this is a repeated answer."""
-
-    record: Record
-    is_created: bool
-    is_replayed: bool = False
 
 
 def set_preference(
@@ -200,27 +155,6 @@ def purge_expired(*, tenant_id: int, actor: Any, most: int = 1000) -> int:
     return count
 
 
-def source_of(caller: Caller, scope: Scope) -> str:
-    """Return what provenance says of this caller's writes: the server's word, never the body's."""
-    if caller.is_agent:
-        return "agent"
-    return "user_confirmed" if caller.stands_for(scope.subject) else "operator"
-
-
-def writer_of(caller: Caller, scope: Scope) -> str:
-    """Return as which of a definition's `writers` this caller writes there."""
-    if caller.is_agent:
-        return Writer.AGENT.value
-    if caller.stands_for(scope.subject) or not caller.is_steward:
-        return Writer.SUBJECT.value
-    return Writer.OPERATOR.value
-
-
-def fences(scope: Scope) -> Sequence[str]:
-    """Return the persons to fence for a write in this scope."""
-    return () if scope.subject is None else (scope.subject,)
-
-
 def answer_of_put(outcome: Outcome) -> dict[str, Any]:
     """Return what an idempotency record keeps of a write: no value, no words of the writer."""
     record = outcome.record
@@ -278,132 +212,3 @@ def _stored(outcome: Outcome | None) -> Outcome:
     if outcome is None:
         raise RuntimeError("The write was checked, not done.")
     return outcome
-
-
-def run_put(
-    caller: Caller, scope: Scope, key: str, write: Write, *, is_check_only: bool = False
-) -> Outcome | None:
-    """Call the one SQL function; `is_check_only` stops after the gate."""
-    reload = False
-    while True:
-        declaration = find_declaration(
-            tenant_id=caller.tenant_id, key=key, kind=scope.kind, reload=reload
-        )
-        faults = declaration.schema.errors(write.value) if declaration else []
-        outcome, purpose, record = _call(
-            "put",
-            caller,
-            scope,
-            key,
-            writer_of(caller, scope),
-            source_of(caller, scope),
-            caller.username,
-            declaration and declaration.revision,
-            not faults and not is_check_only,
-            write.mode,
-            list(write.revisions),
-            write.value_text,
-            None if write.tags is None else list(write.tags),
-            write.metadata_text,
-            write.provenance_text,
-            write.deadline.is_given,
-            write.deadline.ttl_seconds,
-            write.deadline.expires_at,
-        )
-        if outcome != "definition_changed":
-            break
-        reload = True  # another process changed the catalogue since this one compiled it
-    count_write(outcome, scope=scope)
-    if outcome == "checked":
-        if faults and not is_check_only:
-            raise InvalidValue("The value does not fit the schema of its key.", errors=faults)
-        return None
-    if outcome in ("created", "replaced") and record is not None:
-        return Outcome(record, is_created=outcome == "created")
-    refusal = refusal_of(outcome, scope=scope, key=key, purpose=purpose, record=record)
-    # Asked for with a precondition that failed (RFC 9110, 13.1.2); else a plain conflict.
-    if (
-        outcome == "already_exists"
-        and record is not None
-        and ({"*", record.revision} & set(write.none_match))
-    ):
-        refusal.status = 412
-    raise _recorded(refusal, caller)
-
-
-def run_delete(
-    caller: Caller,
-    scope: Scope,
-    key: str,
-    revisions: Sequence[str] | None,
-    *,
-    is_check_only: bool = False,
-) -> None:
-    outcome, purpose, record = _call(
-        "delete",
-        caller,
-        scope,
-        key,
-        writer_of(caller, scope),
-        None if revisions is None else list(revisions),
-        not is_check_only,
-    )
-    count_delete(outcome, scope=scope)
-    if outcome not in ("deleted", "checked"):
-        refusal = refusal_of(outcome, scope=scope, key=key, purpose=purpose, record=record)
-        raise _recorded(refusal, caller)
-
-
-def _call(
-    verb: Literal["put", "delete"], caller: Caller, scope: Scope, key: str, *more: Any
-) -> tuple[str, str | None, Record | None]:
-    unit = current_unit()
-    if unit is not None and unit.tenant_id != caller.tenant_id:
-        raise RuntimeError("A unit of work of another tenant is open on this connection.")
-    if unit is not None and scope.subject is not None and scope.subject not in unit.fences:
-        raise RuntimeError("Name every subject in the outermost unit of work: fences are ordered.")
-    if scope.subject is not None and unit is None:
-        check_current()
-    arguments = [
-        caller.tenant_id,
-        caller.actor.as_context(),
-        str(scope),
-        scope.kind,
-        scope.subject,
-        key,
-        caller.agent_id,
-        *more,
-    ]
-    casts = _CASTS[verb]
-    # Without a unit around it, this one statement is the transaction.
-    traced = (
-        nullcontext()
-        if unit is not None
-        else unit_span(tenant_id=caller.tenant_id, fenced=len(fences(scope)))
-    )
-    with traced, store().cursor() as cursor, refusing_the_forgotten():
-        cursor.execute(
-            f"SELECT outcome, purpose, {COLUMNS} FROM consentful_preference_{verb}({casts})",  # noqa: S608  constant text
-            arguments,
-        )
-        outcome, purpose, *row = cursor.fetchone()
-    return outcome, purpose, Record.from_row(row, purpose)
-
-
-#: The types that psycopg cannot guess from a list or a None.
-_CASTS = {
-    "put": ", ".join(
-        ["%s"] * 12
-        + ["%s", "%s::text[]", "%s", "%s::text[]", "%s", "%s", "%s", "%s::bigint"]
-        + ["%s::timestamptz"]
-    ),
-    "delete": ", ".join(["%s"] * 8 + ["%s::text[]", "%s"]),
-}
-
-
-def _recorded(refusal: ServiceError, caller: Caller) -> ServiceError:
-    """Count a refusal; leave its denied event where no unit of work of this app's will see it."""
-    count_refusal(refusal)
-    if isinstance(refusal, Forbidden) and current_unit() is None:
-        record_denied(refusal, tenant_id=caller.tenant_id, actor=caller.actor)
-    return refusal

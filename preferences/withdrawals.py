@@ -22,14 +22,16 @@ def purge_withdrawn(*, tenant_id: int, actor: Actor, most: int = BATCH) -> int:
     """
     with unit_of_work(tenant_id=tenant_id, actor=actor), store().cursor() as cursor:
         cursor.execute(
-            "DELETE FROM consentful_preference WHERE tenant_id = %s AND id IN ("
+            # Chosen once: a sub-select with a limit may be run again for every row.
+            "WITH due AS MATERIALIZED ("
             " SELECT p.id FROM consentful_withdrawal w JOIN consentful_preference p"
             "  ON p.tenant_id = w.tenant_id AND p.subject_id = w.subject_id"
             "  AND p.purpose_id = w.purpose_id AND p.updated_at <= w.at"
             " WHERE w.tenant_id = %s AND w.purged_at IS NULL"
             "  AND NOT consentful_is_held(p.held_at, p.held_until, (SELECT consentful_now()))"
-            " ORDER BY p.scope, p.key LIMIT %s FOR UPDATE OF p SKIP LOCKED)",
-            [tenant_id, tenant_id, most],
+            " ORDER BY p.scope, p.key LIMIT %s FOR UPDATE OF p SKIP LOCKED)"
+            " DELETE FROM consentful_preference p USING due WHERE p.tenant_id = %s AND p.id = due.id",
+            [tenant_id, most, tenant_id],
         )
         count = int(cursor.rowcount)
         if count < most:

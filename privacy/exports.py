@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import batched
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +30,8 @@ STYLE = Path(__file__).with_name("templates") / "privacy/export/style.css"
 #: What a person looks for stands first on the page, and what is longest last.
 _FIRST = ("preferences", "consents")
 _LAST = ("readings", "repeats", "events")
+#: Items that are rendered at once.
+_BATCH = 200
 #: Stores whose items have a template of their own.
 _SHAPED = frozenset({"preferences", "consents", "readings", "events"})
 
@@ -101,10 +104,9 @@ def write_page(file: IO[bytes], *, tenant_id: int, tenant: str, subject: str) ->
         for part in parts:
             _render(file, "part", {"store": part.store})
             template = part.store.name if part.store.name in _SHAPED else "item"
-            for item, _ in part.read():
-                rows = [(name.replace("_", " "), shown(value)) for name, value in item.items()]
-                context = {"item": item, "rows": rows, "value": shown(item.get("value"))}
-                _render(file, template, {**context, "title": titles.get(str(item.get("purpose")))})
+            for batch in batched(part.read(), _BATCH):
+                shaped = [_shape(item, titles) for item, _ in batch]
+                _render(file, template, {"items": shaped})
             _render(file, "part_end", {"count": part.count})
             entries.append(part.entry())
         _render(file, "end", {"manifest": _manifest(entries)})
@@ -116,7 +118,14 @@ def style() -> str:
     return STYLE.read_text("utf-8")
 
 
-def shown(value: Any) -> str:
+def _shape(item: Item, titles: dict[str, str]) -> dict[str, Any]:
+    """Return an item as the templates take it: its members, the purpose's title, and all as text."""
+    texts = {name: _shown(value) for name, value in item.items()}
+    title = titles.get(str(item.get("purpose")))
+    return {"is": item, "title": title, "texts": texts, "rows": list(texts.items())}
+
+
+def _shown(value: Any) -> str:
     """Return a value for reading: text as it is, all else as JSON."""
     return value if isinstance(value, str) else canonical(value)
 

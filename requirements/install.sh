@@ -1,8 +1,10 @@
 #!/bin/sh
-# Builds .venv/ from requirements/$1.txt, and does nothing where that has been done already.
+# Builds .venv/, or the folder named as $2, from requirements/$1.txt, and does nothing where that
+# has been done already.
 set -eu
 cd "$(dirname "$0")/.."
 wanted="requirements/$1.txt"
+folder="${2:-.venv}"
 
 can_be_used() {
     # Run, not only found: the shims of version managers exist without a Python behind them.
@@ -22,21 +24,21 @@ find_python() {
     exit 1
 }
 
-if ! .venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1; then
+if ! "$folder/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1; then
     python=$(find_python)
-    echo "Building .venv with $("$python" -V) ..." >&2
-    "$python" -m venv --clear .venv
+    echo "Building $folder with $("$python" -V) ..." >&2
+    "$python" -m venv --clear "$folder"
 fi
 
 # What is installed is remembered as a copy of the list: the times of files change with every
 # checkout. The list for development has all of the service's.
 for installed in "$1" dev; do
-    if cmp -s "requirements/$installed.txt" ".venv/installed-$installed.txt"; then
+    if cmp -s "requirements/$installed.txt" "$folder/installed-$installed.txt"; then
         exit 0
     fi
 done
 echo "Installing $wanted ..." >&2
-rm -f .venv/installed-*.txt
-.venv/bin/python -m pip install --quiet --quiet --disable-pip-version-check --no-input \
+rm -f "$folder"/installed-*.txt
+"$folder/bin/python" -m pip install --quiet --quiet --disable-pip-version-check --no-input \
     --require-hashes --no-deps -r "$wanted"
-cp "$wanted" ".venv/installed-$1.txt"
+cp "$wanted" "$folder/installed-$1.txt"

@@ -33,6 +33,7 @@ class TenantsConfig(InstalledApp):
     }
 
     def ready(self) -> None:
+        from audit.capture import follow_columns
         from tenants import checks  # noqa: F401  registers the system checks
         from tenants.patience import bound_waits, unbound_waits
         from tenants.rights import check_login, grant_runtime_rights, grant_sight_of_migrations
@@ -46,6 +47,7 @@ class TenantsConfig(InstalledApp):
         def end(sender: AppConfig, **kwargs: Any) -> None:
             unbound_waits(using=kwargs["using"])
             follow_user_table(using=kwargs["using"])
+            follow_columns(using=kwargs["using"])
 
         def grant(sender: AppConfig, **kwargs: Any) -> None:
             # Tables of every app exist only when the last one has migrated.

@@ -7,7 +7,7 @@ from tenants.conf import resolve_subject
 from tenants.exceptions import PermissionDenied
 from tenants.roles import STEWARDS, Role
 from tenants.scopes import Scope
-from tenants.units import store
+from tenants.statements import fetch_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +112,7 @@ def find_caller(
     """
     if "\x00" in tenant:
         tenant = ""  # no slug holds NUL, which the database refuses as a parameter
-    with store().cursor() as cursor:
-        cursor.execute("SELECT * FROM consentful_caller(%s, %s, %s)", [digest, user_id, tenant])
-        row = cursor.fetchone()
+    row = fetch_row("SELECT * FROM consentful_caller(%s, %s, %s)", (digest, user_id, tenant))
     if row is None:
         return None
     user, username, tenant_id, slug, roles, subject, on_behalf_of = row

@@ -92,6 +92,11 @@ def check_depth(value: JSONValue, *, limit: int = MAX_DEPTH, pointer: str = "/va
     raise InvalidJSON(f"The value nests deeper than {limit} levels.", pointer=pointer)
 
 
+_CANONICAL = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+)
+
+
 def canonical(value: JSONValue) -> str:
     """
     Return the one text of a value: what is stored, measured and digested.
@@ -105,16 +110,14 @@ def canonical(value: JSONValue) -> str:
         TypeError: something that is no JSON value; only a host's own code can pass one.
     """
     try:
-        text = json.dumps(
-            value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
-        )
+        text = _CANONICAL.encode(value)
     except (ValueError, RecursionError):
         # Told apart only here, since this is what happens least. Depth first: the value may hold
         # itself.
         check_depth(value, pointer="")
         _check_parts(value)
         raise
-    # json.dumps escapes NUL, and writes a lone surrogate as itself.
+    # The encoder escapes NUL, and writes a lone surrogate as itself.
     if "\\u0000" in text or _UNPAIRED.search(text):
         _check_parts(value)
     return text

@@ -9,6 +9,7 @@ no-op without the extra `metrics`. What is measured by asking the database belon
 
 import threading
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from tenants.extras import prometheus
@@ -73,6 +74,12 @@ def instruments() -> Instruments | None:
     return _instruments
 
 
+@lru_cache(maxsize=1024)
+def _child(name: str, *labels: str) -> Any:
+    """Return what counts under these labels: looking it up costs more than counting."""
+    return getattr(_instruments, name).labels(*labels)
+
+
 def method_label(method: str | None) -> str:
     """Return a request's method, or one word for all that HTTP does not know."""
     return method if method in METHODS else OTHER_METHOD
@@ -82,15 +89,15 @@ def count_request(
     *, method: str | None, route: str, status: int, code: str | None, seconds: float
 ) -> None:
     """Count one answer; `route` is the pattern, never the path."""
-    if (found := instruments()) is not None:
-        found.requests.labels(method_label(method), route, str(status), code or "").inc()
-        found.seconds.labels(route).observe(seconds)
+    if instruments() is not None:
+        _child("requests", method_label(method), route, str(status), code or "").inc()
+        _child("seconds", route).observe(seconds)
 
 
 def count_gate(refusal: str | None) -> None:
     """Count one decision of the gate: the code of its refusal, or None where it let pass."""
-    if (found := instruments()) is not None:
-        found.gate.labels("refused" if refusal else "allowed", refusal or "").inc()
+    if instruments() is not None:
+        _child("gate", "refused" if refusal else "allowed", refusal or "").inc()
 
 
 def count_conflict(code: str) -> None:

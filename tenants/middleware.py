@@ -30,6 +30,8 @@ def request_id_of(request: HttpRequest) -> str:
 
 def mark_private(response: HttpResponseBase) -> None:
     """Keep an answer that depends on the caller out of every shared cache (RFC 9111)."""
+    if response.get("Cache-Control") == "private, no-store":
+        return  # by the view already
     response["Cache-Control"] = "private, no-store"
     patch_vary_headers(response, ("Authorization", "Cookie"))
 

@@ -148,7 +148,7 @@ def split_address(path: str) -> tuple[str, str]:
 
 
 def _has_unassigned(text: str) -> bool:
-    return any(unicodedata.category(character) == "Cn" for character in text)
+    return not text.isascii() and any(unicodedata.category(character) == "Cn" for character in text)
 
 
 def _normalize(text: str) -> str:
@@ -193,7 +193,10 @@ def _check_name(text: str, part: str, error: type[BadRequest]) -> None:
         raise error(f"The {part} is neither . nor .., which paths swallow.")
     if "/" in text:
         raise error(f"The {part} holds no slash.")
-    if any(unicodedata.category(character) in _UNSEEN for character in text):
+    # Nearly every name is printable ASCII, which needs no look at each character.
+    if not (text.isascii() and text.isprintable()) and any(
+        unicodedata.category(character) in _UNSEEN for character in text
+    ):
         raise error(f"The {part} holds no control, format or surrogate character.")
     if text != text.strip():
         raise error(f"The {part} neither begins nor ends with white space.")

@@ -80,7 +80,18 @@ class TenantAPIView(APIView):
     #: Query parameters by method; True where one may be repeated.
     parameters: ClassVar[Mapping[str, Mapping[str, bool]]] = {}
 
+    #: The methods of the route: fixed, but told with every answer.
+    allow: ClassVar[str] = ""
+
     caller: Caller
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # What is read answers HEAD too: Django sees to it with each request.
+        answered = {"head": "get"}
+        cls.allow = ", ".join(
+            name.upper() for name in cls.http_method_names if hasattr(cls, answered.get(name, name))
+        )
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
@@ -102,7 +113,7 @@ class TenantAPIView(APIView):
         caller = self.authenticate(request, kwargs["tenant"])
         method = str(request.method)
         if method.lower() not in self.http_method_names or not hasattr(self, method.lower()):
-            raise MethodNotAllowed(headers={"Allow": ", ".join(self.allowed_methods)})
+            raise MethodNotAllowed(headers={"Allow": self.allow})
         if not caller.tenant_id:
             raise NotFound
         request._request.consentful_tenant = caller.tenant  # type: ignore[attr-defined]  # for the log
@@ -257,9 +268,13 @@ class TenantAPIView(APIView):
 
     # Answers -----------------------------------------------------------------------------------
 
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        return {"Allow": self.allow}
+
     def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:  # type: ignore[override]  # no DRF renderer needed
         """Answer from the route alone: the same for what exists and what does not."""
-        return _empty(200, {"Allow": ", ".join(self.allowed_methods)})
+        return _empty(200, {"Allow": self.allow})
 
     def handle_exception(self, exc: Exception) -> HttpResponseBase:  # type: ignore[override]  # as above
         """Turn whatever was raised into a problem; a refusal inside a tenant leaves its event."""

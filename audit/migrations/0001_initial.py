@@ -19,6 +19,10 @@ class Migration(migrations.Migration):
                 ("hash", models.CharField(max_length=64)),
                 ("cluster", models.BigIntegerField()),
                 (
+                    "started",
+                    models.DateTimeField(help_text="Start of the server that said so.", null=True),
+                ),
+                (
                     "horizon",
                     models.BigIntegerField(
                         help_text="Events of older transactions are sealed, ..."
@@ -88,6 +92,7 @@ class Migration(migrations.Migration):
                 "indexes": [
                     models.Index(fields=["tenant_id", "id"], name="consentful_event_tenant"),
                     models.Index(
+                        condition=models.Q(("record__isnull", False)),
                         fields=["tenant_id", "record", "record_id", "id"],
                         name="consentful_event_record",
                     ),
@@ -103,30 +108,28 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Seal",
             fields=[
-                ("id", models.BigAutoField(primary_key=True, serialize=False)),
-                ("tenant_id", models.BigIntegerField()),
-                ("sequence", models.BigIntegerField()),
-                ("previous", models.CharField(max_length=64)),
-                ("hash", models.CharField(max_length=64)),
-                ("at", models.DateTimeField()),
                 (
                     "event",
                     models.OneToOneField(
                         db_constraint=False,
                         on_delete=django.db.models.deletion.DO_NOTHING,
+                        primary_key=True,
                         related_name="seal",
+                        serialize=False,
                         to="consentful_audit.event",
                     ),
                 ),
+                ("tenant_id", models.BigIntegerField()),
+                ("sequence", models.BigIntegerField()),
+                ("previous", models.CharField(max_length=64)),
+                ("hash", models.CharField(max_length=64)),
+                ("at", models.DateTimeField()),
             ],
             options={
                 "db_table": "consentful_audit_seal",
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("tenant_id", "sequence"), name="consentful_seal_sequence"
-                    ),
-                    models.UniqueConstraint(
-                        fields=("tenant_id", "previous"), name="consentful_seal_previous"
                     ),
                 ],
             },

@@ -1,88 +1,27 @@
 -- Complete by construction: every change of a stateful table becomes an event, whichever way
 -- it was made, and every version of a row gets a revision that nobody can choose.
 
--- The text that a row's digest covers: its columns by name, those that are null left out, so
--- that a later migration may add a nullable column without touching a row. Member values are
--- the database's own JSON text; a stored value of type json stays as it was written.
-CREATE FUNCTION consentful_row_text(row_json json) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-SET timezone = 'UTC'
-AS $$
-    SELECT string_agg(key || '=' || value::text, ';' ORDER BY key COLLATE "C")
-    FROM json_each(row_json) WHERE value::text <> 'null'
-$$;
-
 -- BEFORE INSERT OR UPDATE: a fresh revision and a fresh salt for every version. "Always",
--- not "unless given": a caller could otherwise repeat an old one.
+-- not "unless given": a caller could otherwise repeat an old one. Every name is qualified, which
+-- costs nothing, where pinning the search path would be paid for with every write.
 CREATE FUNCTION consentful_revise() RETURNS trigger
 LANGUAGE plpgsql
-SET search_path = public, pg_temp
 AS $$
 BEGIN
     -- *= compares the stored bytes: type json has no equality of its own.
-    IF TG_OP = 'UPDATE' AND NEW *= OLD THEN
+    IF TG_OP = 'UPDATE' AND NEW OPERATOR(pg_catalog.*=) OLD THEN
         RETURN NEW;
     END IF;
-    NEW.revision := replace(gen_random_uuid()::text, '-', '');
-    NEW.salt := replace(gen_random_uuid()::text, '-', '');
+    NEW.revision := pg_catalog.replace(pg_catalog.gen_random_uuid()::text, '-', '');
+    NEW.salt := pg_catalog.replace(pg_catalog.gen_random_uuid()::text, '-', '');
     RETURN NEW;
 END
 $$;
 
--- AFTER INSERT, UPDATE OR DELETE, per row. Arguments: the record's noun; the verb of an UPDATE;
--- a column whose content is the verb of an INSERT (the ledger's decision).
-CREATE FUNCTION consentful_capture() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = public, pg_temp
-SET timezone = 'UTC'
-AS $$
-DECLARE
-    verb text;
-    row_json json;
-    digest text;
-    names text[] := '{}';
-BEGIN
-    IF TG_OP = 'UPDATE' THEN
-        IF NEW *= OLD THEN
-            RETURN NULL;
-        END IF;
-        SELECT array_agg(fresh.key ORDER BY fresh.key COLLATE "C") INTO names
-        FROM json_each(to_json(NEW)) AS fresh JOIN json_each(to_json(OLD)) AS stale USING (key)
-        WHERE fresh.value::text <> stale.value::text AND fresh.key NOT IN ('revision', 'salt');
-        -- Each tenant has a trail of its own: a row cannot move from one to another.
-        IF 'tenant_id' = ANY (names) THEN
-            RAISE EXCEPTION 'a row of % cannot change its tenant', TG_TABLE_NAME
-                USING ERRCODE = 'insufficient_privilege', HINT = 'Create it there and delete it here.';
-        END IF;
-    END IF;
-    IF TG_OP = 'DELETE' THEN
-        row_json := to_json(OLD);
-    ELSE
-        row_json := to_json(NEW);
-        digest := encode(sha256(convert_to(
-            NEW.salt || ';' || consentful_row_text(row_json), 'UTF8')), 'hex');
-    END IF;
-    verb := CASE TG_OP
-        WHEN 'INSERT' THEN coalesce(row_json ->> TG_ARGV[2], 'created')
-        WHEN 'UPDATE' THEN TG_ARGV[1]
-        WHEN 'DELETE' THEN CASE
-            WHEN (row_json ->> 'expires_at')::timestamptz <= consentful_now() THEN 'expired'
-            ELSE 'deleted' END
-    END;
-    PERFORM consentful_append_row(
-        TG_ARGV[0], verb, row_json, coalesce(names, '{}'),
-        CASE WHEN TG_OP <> 'INSERT' THEN OLD.revision END,
-        CASE WHEN TG_OP <> 'DELETE' THEN NEW.revision END, digest);
-    RETURN NULL;
-END
-$$;
-
--- The event about one row: who is concerned and where it stands, read from the row itself.
--- Its callers have pinned the search path and the time zone.
-CREATE FUNCTION consentful_append_row(
-    noun text, verb text, row_json json, changed text[], revision_before text,
-    revision_after text, row_digest text
-) RETURNS void
+-- The event that repeats what one row is, for `consentful_snapshot`. The digest is that of the
+-- row's capture function (`consentful_capture_body`), for any table.
+CREATE FUNCTION consentful_append_row(noun text, verb text, row_json json, revision text)
+RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -90,14 +29,17 @@ DECLARE
     tenant bigint;
     subject bigint;
 BEGIN
-    SELECT max(value #>> '{}') FILTER (WHERE key = 'id')::bigint AS id,
+    SELECT string_agg(key || '=' || value::text, ';' ORDER BY key COLLATE "C")
+               FILTER (WHERE value::text <> 'null') AS covered,
+           max(value #>> '{}') FILTER (WHERE key = 'id')::bigint AS id,
            max(value #>> '{}') FILTER (WHERE key = 'tenant_id')::bigint AS tenant_id,
            max(value #>> '{}') FILTER (WHERE key = 'subject_id')::bigint AS subject_id,
            max(value #>> '{}') FILTER (WHERE key = 'purpose_id')::bigint AS purpose_id,
            max(value #>> '{}') FILTER (WHERE key = 'scope') AS scope,
            max(value #>> '{}') FILTER (WHERE key = 'key') AS key,
            max(value #>> '{}') FILTER (WHERE key = 'external_id') AS external_id,
-           max(value #>> '{}') FILTER (WHERE key = 'slug') AS slug
+           max(value #>> '{}') FILTER (WHERE key = 'slug') AS slug,
+           max(value #>> '{}') FILTER (WHERE key = 'salt') AS salt
     INTO facts FROM json_each(row_json);
     tenant := CASE noun WHEN 'tenant' THEN facts.id ELSE coalesce(facts.tenant_id, 0) END;
     subject := CASE noun WHEN 'subject' THEN facts.id ELSE facts.subject_id END;
@@ -108,7 +50,8 @@ BEGIN
         facts.scope, facts.key,
         CASE noun WHEN 'purpose' THEN facts.slug
              ELSE consentful_purpose_slug(tenant, facts.purpose_id) END,
-        changed, revision_before, revision_after, row_digest,
+        '{}', revision, revision,
+        encode(sha256(convert_to(facts.salt || ';' || facts.covered, 'UTF8')), 'hex'),
         nullif(current_setting('consentful.context', true), '')::json);
 END
 $$;
@@ -116,14 +59,13 @@ $$;
 -- The one INSERT into the trail. Two salted digests cover the readable columns, one for the
 -- target and one for the actor, so that an erasure can blank either and the chain, which
 -- covers the digests, still verifies. Both name the event and its tenant: copied to another
--- place, an event gives itself away.
+-- place, an event gives itself away. Its callers have pinned the search path.
 CREATE FUNCTION consentful_append_event(
     tenant bigint, action text, outcome text, record text, record_id bigint,
     subject_id bigint, subject text, scope text, key text, purpose text, changed text[],
     revision_before text, revision_after text, row_digest text, context json
 ) RETURNS bigint
 LANGUAGE plpgsql
-SET search_path = public, pg_temp
 AS $$
 DECLARE
     actor text := coalesce(context ->> 'actor', 'role:' || session_user);
@@ -140,7 +82,8 @@ BEGIN
         subject, scope, key, on_behalf_of, reason, request_id, target_salt, target_digest,
         actor, actor_salt, actor_digest)
     VALUES (
-        event_id, tenant, consentful_now(), pg_current_xact_id()::text::bigint, consentful_cluster(),
+        event_id, tenant, consentful_now(), pg_current_xact_id()::text::bigint,
+        consentful_cluster_of(tenant),
         action, outcome, record, record_id,
         subject_id, context ->> 'actor_id', purpose, changed,
         revision_before, revision_after, row_digest,
@@ -157,8 +100,22 @@ $$;
 
 -- Transaction ids start anew in a restored cluster, so an event says in which one it was written.
 CREATE FUNCTION consentful_cluster() RETURNS bigint
-LANGUAGE sql STABLE
-AS $$ SELECT system_identifier FROM pg_control_system() $$;
+LANGUAGE plpgsql STABLE
+AS $$ BEGIN RETURN (SELECT system_identifier FROM pg_control_system()); END $$;
+
+-- The same for a writer: reading it from the server's control file costs as much as an index, so
+-- the sealer leaves it beside the start of the server that it read it from. A restored copy runs in
+-- a server that started at another moment.
+CREATE FUNCTION consentful_cluster_of(tenant bigint) RETURNS bigint
+LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+    known bigint := (SELECT h.cluster FROM consentful_audit_head h
+                     WHERE h.tenant_id = tenant AND h.started = pg_postmaster_start_time());
+BEGIN
+    RETURN CASE WHEN known IS NULL THEN consentful_cluster() ELSE known END;
+END
+$$;
 
 -- What is no change of data: an attempt refused, a disclosure, an injection into a prompt.
 -- Changes come from triggers alone, so nobody can claim one that never happened.
@@ -194,24 +151,6 @@ BEGIN
 END
 $$;
 
--- Put a table under capture. Called by migrations, as owner.
-CREATE FUNCTION consentful_attach(
-    target regclass, noun text, verb_of_update text DEFAULT 'changed', verb_column text DEFAULT ''
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
-BEGIN
-    EXECUTE format('CREATE TRIGGER consentful_revise BEFORE INSERT OR UPDATE ON %s
-        FOR EACH ROW EXECUTE FUNCTION consentful_revise()', target);
-    EXECUTE format('CREATE TRIGGER consentful_capture AFTER INSERT OR UPDATE OR DELETE ON %s
-        FOR EACH ROW EXECUTE FUNCTION consentful_capture(%L, %L, %L)',
-        target, noun, verb_of_update, verb_column);
-    EXECUTE format('CREATE TRIGGER consentful_no_truncate BEFORE TRUNCATE ON %s
-        FOR EACH STATEMENT EXECUTE FUNCTION consentful_refuse(%L)',
-        target, 'TRUNCATE leaves no events: delete the rows.');
-END
-$$;
-
 CREATE TRIGGER consentful_insert_only BEFORE UPDATE OR DELETE ON consentful_audit_event
     FOR EACH ROW EXECUTE FUNCTION consentful_refuse('The trail is insert-only.');
 CREATE TRIGGER consentful_insert_only_all BEFORE TRUNCATE ON consentful_audit_event
@@ -224,8 +163,4 @@ CREATE TRIGGER consentful_insert_only_all BEFORE TRUNCATE ON consentful_audit_se
 REVOKE EXECUTE ON FUNCTION consentful_append_event(
     bigint, text, text, text, bigint, bigint, text, text, text, text, text[], text, text, text, json
 ) FROM PUBLIC;
-REVOKE EXECUTE ON FUNCTION consentful_append_row(
-    text, text, json, text[], text, text, text
-) FROM PUBLIC;
-REVOKE EXECUTE ON FUNCTION consentful_capture() FROM PUBLIC;
-REVOKE EXECUTE ON FUNCTION consentful_attach(regclass, text, text, text) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION consentful_append_row(text, text, json, text) FROM PUBLIC;

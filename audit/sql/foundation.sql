@@ -59,10 +59,14 @@ BEGIN
             set_config('consentful.context', context, true),
             set_config('lock_timeout', '3s', true);
     -- Everyone takes several fences in the order of their keys, so nobody waits in a circle.
-    FOR fence, person IN
-        SELECT consentful_fence_key(tenant, name) AS key, min(name) FROM unnest(subjects) AS name
-        GROUP BY key ORDER BY key
+    IF cardinality(subjects) > 1 THEN
+        subjects := ARRAY(SELECT min(name) FROM unnest(subjects) AS name
+                          GROUP BY consentful_fence_key(tenant, name)
+                          ORDER BY consentful_fence_key(tenant, name));
+    END IF;
+    FOREACH person IN ARRAY subjects
     LOOP
+        fence := consentful_fence_key(tenant, person);
         CONTINUE WHEN exclusive AND pg_try_advisory_xact_lock(fence);
         CONTINUE WHEN NOT exclusive AND pg_try_advisory_xact_lock_shared(fence);
         -- Somebody is in the way. Should it be an erasure, what waited for it must not bring back

@@ -10,6 +10,7 @@ database start nothing.
 """
 
 import contextlib
+import select
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,6 +84,19 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 )
             self.close()
         self._reasons = reasons
+
+    def is_usable(self) -> bool:
+        """
+        Whether the server still listens, asked before each request where it may have gone.
+
+        One that closed the connection has left that on the socket, as last words or as its end.
+        Only where something lies there is the server asked: each request saves a round trip.
+        """
+        if self.connection is None or self.connection.closed:
+            return False
+        poll = select.poll()
+        poll.register(self.connection.fileno(), select.POLLIN)
+        return not poll.poll(0) or bool(super().is_usable())
 
     def get_connection_params(self) -> dict[str, Any]:
         parameters: dict[str, Any] = super().get_connection_params()

@@ -31,6 +31,11 @@ class Migration(migrations.Migration):
                 help_text="Data goes to others: Sec-GPC says no to it.", null=True
             ),
         ),
+        migrations.AddField(
+            model_name="consentstate",
+            name="restricted",
+            field=models.CharField(max_length=8, null=True),
+        ),
         # Choices and help texts: nothing of the table.
         migrations.SeparateDatabaseAndState(
             state_operations=[
@@ -265,5 +270,4 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.RunSQL((SQL / "rights.sql").read_text("utf-8")),
-        migrations.RunSQL((SQL / "gate.sql").read_text("utf-8")),
     ]

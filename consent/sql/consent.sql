@@ -1,8 +1,12 @@
--- The ledger and its current state. The gate that asks it stands in gate.sql.
+-- The ledger, its current state, and the gate.
 
 CREATE OR REPLACE FUNCTION consentful_purpose_slug(tenant bigint, purpose bigint) RETURNS text
-LANGUAGE sql STABLE
-AS $$ SELECT slug FROM consentful_purpose WHERE tenant_id = tenant AND id = purpose $$;
+LANGUAGE plpgsql STABLE
+AS $$
+BEGIN
+    RETURN (SELECT p.slug FROM consentful_purpose p WHERE p.tenant_id = tenant AND p.id = purpose);
+END
+$$;
 
 -- Foreign keys ignore row-level security: those between tenant tables name the tenant too.
 ALTER TABLE consentful_purpose ADD CONSTRAINT consentful_purpose_in_tenant UNIQUE (tenant_id, id);
@@ -47,9 +51,12 @@ SET search_path = public, pg_temp
 AS $$
 BEGIN
     INSERT INTO consentful_consent_state AS s (
-        tenant_id, subject_id, purpose_id, decision, version, expires_at, since, sequence, entry)
+        tenant_id, subject_id, purpose_id, decision, version, expires_at, since, sequence, entry,
+        restricted)
     VALUES (NEW.tenant_id, NEW.subject_id, NEW.purpose_id, NEW.decision, NEW.version,
-            NEW.expires_at, NEW.at, NEW.sequence, NEW.entry)
+            NEW.expires_at, NEW.at, NEW.sequence, NEW.entry, (
+                SELECT w.restricted FROM consentful_subject w
+                WHERE w.tenant_id = NEW.tenant_id AND w.id = NEW.subject_id))
     ON CONFLICT (tenant_id, subject_id, purpose_id) DO UPDATE
     SET decision = NEW.decision, version = NEW.version, expires_at = NEW.expires_at,
         since = NEW.at, sequence = NEW.sequence, entry = NEW.entry
@@ -65,6 +72,90 @@ AS $$
 BEGIN
     SELECT p.tenant_id INTO NEW.tenant_id FROM consentful_purpose p WHERE p.id = NEW.purpose_id;
     RETURN NEW;
+END
+$$;
+
+-- What a state means at one moment. Expiry and a raised notice version are read, never stored. An
+-- objection says nothing about consent: it was raised while the purpose had another basis.
+CREATE FUNCTION consentful_consent_status(
+    decision text, version integer, expires_at timestamptz, required_version integer,
+    moment timestamptz
+) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+    SELECT CASE
+        WHEN decision IS NULL OR decision IN ('objected', 'objection_lifted') THEN 'none'
+        WHEN decision <> 'given' THEN decision
+        WHEN expires_at <= moment THEN 'expired'
+        WHEN version < required_version THEN 'outdated'
+        ELSE 'given'
+    END
+$$;
+
+-- The verdict of the gate on what was found: NULL, or the code of the refusal. The one place that
+-- says what decides; those who look it up differ in how they come by the person. Inlined.
+--
+-- A restriction comes last: that one key is restricted says that there was something, which nobody
+-- may learn whom the person did not let in. It is looked at last, too.
+CREATE FUNCTION consentful_verdict(
+    is_served boolean, lawful_basis text, required_version integer,
+    decision text, version integer, expires_at timestamptz, moment timestamptz,
+    is_restricted boolean
+) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+    SELECT CASE
+        WHEN NOT is_served THEN 'purpose_not_allowed'
+        WHEN lawful_basis = 'consent' AND consentful_consent_status(
+            decision, version, expires_at, required_version, moment) <> 'given'
+            THEN 'consent_required'
+        WHEN lawful_basis <> 'consent' AND decision = 'objected' THEN 'objected'
+        WHEN is_restricted THEN 'restricted'
+    END
+$$;
+
+-- Whether a person restricted everything, or the record of one key. Asked only where the consent
+-- state does not say that nothing is restricted.
+CREATE FUNCTION consentful_is_restricted(tenant bigint, who bigint, record_key text) RETURNS boolean
+LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+    what text := (SELECT s.restricted FROM consentful_subject s
+                  WHERE s.tenant_id = tenant AND s.id = who);
+BEGIN
+    IF what = 'keys' THEN
+        RETURN EXISTS (
+            SELECT FROM consentful_restriction r
+            WHERE r.tenant_id = tenant AND r.subject_id = who AND r.key = record_key
+              AND r.lifted_by IS NULL);
+    END IF;
+    RETURN what IS NOT NULL;
+END
+$$;
+
+-- The gate: may this purpose be served for this person now, by this agent? Returns NULL or the
+-- code of the refusal. Under READ COMMITTED, with the fence held, the answer stays true until
+-- the transaction ends. A NULL agent is a person's own or an operator's credential; without a key,
+-- restrictions of single records are not asked for.
+CREATE FUNCTION consentful_gate(
+    tenant bigint, subject text, purpose bigint, agent text, moment timestamptz,
+    record_key text DEFAULT NULL
+) RETURNS text
+LANGUAGE plpgsql STABLE
+AS $$
+BEGIN
+    RETURN (
+        SELECT consentful_verdict(
+            CASE WHEN agent IS NULL THEN true ELSE consentful_serves(tenant, agent, purpose) END,
+            p.lawful_basis, p.required_version, s.decision, s.version, s.expires_at, moment,
+            CASE WHEN who.restricted IS NULL THEN false
+                 ELSE consentful_is_restricted(tenant, who.id, record_key) END)
+        FROM consentful_purpose p
+        LEFT JOIN consentful_subject who
+            ON who.tenant_id = tenant AND who.external_id = subject
+        LEFT JOIN consentful_consent_state s
+            ON s.tenant_id = tenant AND s.subject_id = who.id AND s.purpose_id = p.id
+        WHERE p.tenant_id = tenant AND p.id = purpose);
 END
 $$;
 

@@ -35,12 +35,19 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
 BEGIN
+    IF TG_OP = 'UPDATE' AND (NEW.lifted_by IS NULL) = (OLD.lifted_by IS NULL) THEN
+        IF NEW.lifted_by <> OLD.lifted_by AND NOT NEW.lifted_by ^@ 'erased-' THEN
+            RAISE EXCEPTION 'a restriction is lifted once' USING ERRCODE = 'insufficient_privilege';
+        END IF;
+        -- A name gives way to a pseudonym: nothing that a writer would have to wait for.
+        NEW.at := OLD.at;
+        NEW.lifted_at := OLD.lifted_at;
+        RETURN NEW;
+    END IF;
     PERFORM pg_advisory_xact_lock(consentful_fence_key(
         NEW.tenant_id, consentful_subject_name(NEW.tenant_id, NEW.subject_id)));
     IF TG_OP = 'INSERT' THEN
         NEW.at := consentful_now();
-    ELSIF OLD.lifted_by IS NOT NULL THEN
-        RAISE EXCEPTION 'a restriction is lifted once' USING ERRCODE = 'insufficient_privilege';
     END IF;
     NEW.lifted_at := CASE WHEN NEW.lifted_by IS NOT NULL THEN consentful_now() END;
     RETURN NEW;
@@ -62,6 +69,9 @@ BEGIN
     WHERE r.tenant_id = tenant AND r.subject_id = who AND r.lifted_by IS NULL;
     UPDATE consentful_subject SET restricted = what
     WHERE tenant_id = tenant AND id = who AND restricted IS DISTINCT FROM what;
+    -- The read of a record comes by its consent state and not by the person.
+    UPDATE consentful_consent_state SET restricted = what
+    WHERE tenant_id = tenant AND subject_id = who AND restricted IS DISTINCT FROM what;
     RETURN NULL;
 END
 $$;
@@ -75,7 +85,8 @@ AS $$
 BEGIN
     INSERT INTO consentful_withdrawal (tenant_id, subject_id, purpose_id, at)
     SELECT NEW.tenant_id, NEW.subject_id, NEW.purpose_id, NEW.at FROM consentful_purpose p
-    WHERE p.tenant_id = NEW.tenant_id AND p.id = NEW.purpose_id AND p.on_withdrawal = 'erase';
+    WHERE NEW.decision = 'withdrawn' AND p.tenant_id = NEW.tenant_id AND p.id = NEW.purpose_id
+      AND p.on_withdrawal = 'erase';
     RETURN NULL;
 END
 $$;
@@ -89,7 +100,7 @@ CREATE TRIGGER consentful_date_restriction BEFORE INSERT OR UPDATE ON consentful
 CREATE TRIGGER consentful_keep_restricted AFTER INSERT OR UPDATE OR DELETE ON consentful_restriction
     FOR EACH ROW EXECUTE FUNCTION consentful_keep_restricted();
 CREATE TRIGGER consentful_note_withdrawal AFTER INSERT ON consentful_consent_entry
-    FOR EACH ROW WHEN (NEW.decision = 'withdrawn') EXECUTE FUNCTION consentful_note_withdrawal();
+    FOR EACH ROW EXECUTE FUNCTION consentful_note_withdrawal();
 
 SELECT consentful_isolate('consentful_restriction');
 SELECT consentful_isolate('consentful_withdrawal');

@@ -37,7 +37,7 @@ BEGIN
         END IF;
     END IF;
     RAISE EXCEPTION 'a legal hold keeps this record as it is'
-        USING ERRCODE = 'CF003', HINT = 'End the hold first.';
+        USING ERRCODE = 'CF004', HINT = 'End the hold first.';
 END
 $$;
 CREATE TRIGGER consentful_keep_held BEFORE UPDATE OR DELETE ON consentful_preference

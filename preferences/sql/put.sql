@@ -10,11 +10,14 @@ CREATE FUNCTION consentful_preference_put(
     writer text, source text, actor text, assumed text, is_checked boolean,
     mode text, revisions text[], value text, tags text[], metadata text, provenance text,
     has_deadline boolean, ttl bigint, deadline timestamptz
-) RETURNS TABLE (outcome text, purpose text, record consentful_preference)
+) RETURNS consentful_answer
 LANGUAGE plpgsql VOLATILE
 AS $$
 #variable_conflict use_column
 DECLARE
+    outcome text;
+    purpose text;
+    record consentful_preference;
     moment timestamptz;
     rule record;
     latest timestamptz;
@@ -26,17 +29,14 @@ DECLARE
 BEGIN
     PERFORM consentful_enter(tenant, context, fences, false);
     moment := consentful_now();
-    SELECT g.* INTO rule FROM consentful_governing(tenant, kind, key) g;
+    rule := consentful_governing(tenant, kind, key);
     IF rule.definition IS DISTINCT FROM assumed THEN
-        outcome := 'definition_changed';
-        RETURN NEXT; RETURN;
+        RETURN consentful_answer_of('definition_changed', NULL, NULL);
     ELSIF NOT rule.is_open THEN
-        outcome := 'undeclared_key';
-        RETURN NEXT; RETURN;
+        RETURN consentful_answer_of('undeclared_key', NULL, NULL);
     ELSIF (rule.definition IS NOT NULL AND NOT writer = ANY (rule.writers))
        OR (rule.definition IS NULL AND kind <> 'user' AND writer = 'subject') THEN
-        outcome := 'permission_denied';
-        RETURN NEXT; RETURN;
+        RETURN consentful_answer_of('permission_denied', NULL, NULL);
     END IF;
 
     LOOP
@@ -47,27 +47,30 @@ BEGIN
         -- The lock may have been waited for.
         moment := consentful_now();
         is_live := record.id IS NOT NULL AND (record.expires_at IS NULL OR record.expires_at > moment);
+        purpose := rule.purpose;
         IF kind = 'user' THEN
-            purpose := consentful_purpose_slug(tenant, rule.purpose_id);
-            outcome := consentful_gate(tenant, subject, rule.purpose_id, agent, moment);
+            outcome := consentful_gate(tenant, subject, rule.purpose_id, agent, moment, key);
             IF is_live AND record.purpose_id <> rule.purpose_id THEN
-                stored := consentful_gate(tenant, subject, record.purpose_id, agent, moment);
-                -- What an agent was not given comes before what the person did not agree to.
+                stored := consentful_gate(tenant, subject, record.purpose_id, agent, moment, key);
+                -- What an agent was not given comes before what the person did not agree to, and
+                -- that before what is restricted.
                 IF stored IS NOT NULL AND (outcome IS NULL
-                   OR outcome = 'consent_required' AND stored = 'purpose_not_allowed') THEN
+                   OR outcome <> 'purpose_not_allowed' AND stored = 'purpose_not_allowed'
+                   OR outcome = 'restricted' AND stored <> 'restricted') THEN
                     purpose := consentful_purpose_slug(tenant, record.purpose_id);
                     outcome := stored;
                 END IF;
             END IF;
+            IF outcome IS NULL AND record.held_at IS NOT NULL
+               AND consentful_is_held(record.held_at, record.held_until, moment) THEN
+                outcome := 'held';
+            END IF;
             IF outcome IS NOT NULL THEN
-                record := NULL;
-                RETURN NEXT; RETURN;
+                RETURN consentful_answer_of(outcome, purpose, NULL);
             END IF;
         END IF;
-        purpose := consentful_purpose_slug(tenant, rule.purpose_id);
         IF NOT is_checked THEN
-            outcome := 'checked';
-            RETURN NEXT; RETURN;
+            RETURN consentful_answer_of('checked', purpose, NULL);
         END IF;
 
         latest := CASE WHEN rule.ttl_max IS NOT NULL
@@ -84,8 +87,7 @@ BEGIN
             outcome := 'invalid_ttl';
         END IF;
         IF outcome IS NOT NULL THEN
-            record := NULL;
-            RETURN NEXT; RETURN;
+            RETURN consentful_answer_of(outcome, purpose, NULL);
         END IF;
 
         IF NOT is_live AND mode IN ('replace', 'any') THEN
@@ -138,7 +140,7 @@ BEGIN
             END IF;
             outcome := 'created';
         END IF;
-        RETURN NEXT; RETURN;
+        RETURN consentful_answer_of(outcome, purpose, record);
     END LOOP;
 END
 $$;

@@ -1,12 +1,21 @@
 -- The boundary in the database: names for the trail, and the second wall.
+-- Look-ups are PL/pgSQL, whose plans a session keeps: one in SQL is planned anew with each call.
 
 CREATE OR REPLACE FUNCTION consentful_subject_name(tenant bigint, subject bigint) RETURNS text
-LANGUAGE sql STABLE
-AS $$ SELECT external_id FROM consentful_subject WHERE tenant_id = tenant AND id = subject $$;
+LANGUAGE plpgsql STABLE
+AS $$
+BEGIN
+    RETURN (SELECT s.external_id FROM consentful_subject s WHERE s.tenant_id = tenant AND s.id = subject);
+END
+$$;
 
 CREATE OR REPLACE FUNCTION consentful_subject_id(tenant bigint, subject text) RETURNS bigint
-LANGUAGE sql STABLE
-AS $$ SELECT id FROM consentful_subject WHERE tenant_id = tenant AND external_id = subject $$;
+LANGUAGE plpgsql STABLE
+AS $$
+BEGIN
+    RETURN (SELECT s.id FROM consentful_subject s WHERE s.tenant_id = tenant AND s.external_id = subject);
+END
+$$;
 
 -- A person's row, made on the first write about them. ON CONFLICT waits for a twin's commit.
 CREATE FUNCTION consentful_ensure_subject(tenant bigint, subject text) RETURNS bigint

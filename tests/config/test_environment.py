@@ -50,6 +50,7 @@ def test_nothing_set_means_development_on_loopback() -> None:
     assert shown["options"] == {
         "embedded": str(Path("unused").absolute()),
         "owner": {"user": "consentful_owner"},
+        "prepare_threshold": 1,
     }
 
 
@@ -86,6 +87,11 @@ def test_one_url_is_one_login() -> None:
     }
     assert shown["options"] == {"connect_timeout": 5, "sslmode": "verify-full"}
     assert shown["role"] is None
+
+
+def test_statements_are_prepared_where_somebody_says_that_they_may_be() -> None:
+    shown = show(DATABASE_URL="postgresql:///store?user=me", PREPARED_STATEMENTS="1")
+    assert shown["options"] == {"connect_timeout": 5, "prepare_threshold": 1}
 
 
 def test_two_urls_are_two_logins() -> None:

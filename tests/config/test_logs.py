@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -89,15 +89,15 @@ print(json.dumps({"tenant": tenant.slug, "tokens": tokens}))
 
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def directory(
+    copy_complete: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
     """A data directory whose server was started, and is held, by this process."""
-    place = tmp_path_factory.mktemp("logs") / "data"
+    place = copy_complete(tmp_path_factory.mktemp("logs") / "data")
     server = get_embedded_server(place)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(embedded, "SERVER_SETTINGS", embedded.SERVER_SETTINGS | LOUD)
         server.acquire()
-    finished = run("manage.py", "migrate", "--verbosity", "0", DATA_DIR=str(place))
-    assert finished.returncode == 0, finished.stderr
     yield place
     server.release()
     wait_until(lambda: not find_processes(place))

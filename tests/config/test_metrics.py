@@ -126,6 +126,7 @@ def test_conflicts_inside_batches_and_decisions_are_counted(alice: API, growth: 
     assert stale() == 3
 
 
+@pytest.mark.usefixtures("alone")
 def test_lags_are_measured_over_all_tenants(tenant: Any, alice: API, growth: Any) -> None:
     assert seal(tenant.pk, using="default") > 0
     before = measure_backlog()
@@ -247,13 +248,11 @@ assert alice.put("preferences/me/k", {"value": 1, "ttl_seconds": 1}).status == 2
 
 
 def test_all_processes_of_a_service_count_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    copy_complete: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("DATABASE_URL", "DATABASE_OWNER_URL", "TEST_DATABASE"):
         monkeypatch.delenv(name, raising=False)
-    place = {"DATA_DIR": str(tmp_path / "data")}
-    migrated = run("manage.py", "migrate", "--verbosity", "0", **place)
-    assert migrated.returncode == 0, migrated.stderr
+    place = {"DATA_DIR": str(copy_complete(tmp_path / "data"))}
     prepared = run(
         "-c", PREPARE, DJANGO_SETTINGS_MODULE="tests.settings", TEST_DATABASE="consentful", **place
     )

@@ -4,7 +4,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -15,12 +15,11 @@ from tests.conftest import find_free_port, run_service
 
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(
+    copy_complete: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A data directory with a database that is complete."""
-    place = tmp_path_factory.mktemp("serve") / "data"
-    finished = run("manage.py", "migrate", "--verbosity", "0", DATA_DIR=str(place))
-    assert finished.returncode == 0, finished.stderr
-    return place
+    return copy_complete(tmp_path_factory.mktemp("serve") / "data")
 
 
 @pytest.fixture(autouse=True)

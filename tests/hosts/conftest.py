@@ -29,7 +29,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that holds what the wheel installs, and nothing else."""
     folder = tmp_path_factory.mktemp("installed")
-    pip("install", "--no-deps", "--no-index", "--no-compile", "--target", str(folder), str(wheel))
+    pip("install", "--no-deps", "--no-index", "--target", str(folder), str(wheel))
     return folder
 
 

@@ -25,6 +25,9 @@ HERE = Path(__file__).resolve().parent
 #: Seconds that a command or the start of a server may take; a machine may be very busy.
 PATIENCE = 240.0
 
+#: Plugins of this environment that a stranger's has not, each slow to import.
+PYTEST_OPTIONS = "-p no:schemathesis -p no:hypothesispytest -p no:anyio -p no:randomly"
+
 #: What a stranger's shell has; everything else of this one could lead back to the repository.
 KEPT = ("HOME", "LANG", "LC_ALL", "PATH", "SYSTEMROOT", "TMPDIR")
 
@@ -54,6 +57,7 @@ class Host:
             **kept,
             "PYTHONPATH": str(self.installed),
             "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_ADDOPTS": PYTEST_OPTIONS,
             "DJANGO_SETTINGS_MODULE": self.settings,
             **self.database,
             **self.environment,

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from tests.conftest import ROOT, find_free_port, is_running
 from tests.hosts.documents import Block, read_blocks
-from tests.hosts.projects import KEPT, PATIENCE, listens
+from tests.hosts.projects import KEPT, PATIENCE, PYTEST_OPTIONS, listens
 
 PAGE = ROOT / "docs/tutorial/first-consented-preference.md"
 
@@ -61,6 +61,7 @@ class Reader:
             "PGHOST": info.host,
             "PGPORT": str(info.port),
             "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_ADDOPTS": PYTEST_OPTIONS,
             "PYTHONUNBUFFERED": "1",  # what is printed comes in the order of a terminal
         }
 

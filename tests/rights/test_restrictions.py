@@ -3,6 +3,9 @@
 import psycopg
 import pytest
 
+from audit.actors import SYSTEM
+from consent.verification import check_consent
+from tenants.units import unit_of_work
 from tests.http.client import get, put, race
 from tests.http.conftest import World
 
@@ -47,7 +50,7 @@ def test_lists_and_batches_withhold_it(filled: World) -> None:
         [], [{"purpose": "support", "reason": "restricted"}],
     )  # fmt: skip
     batch = filled.alice.batch(
-        get("me", "tone"), put("me", "tone", "x", mode="upsert"), atomic=False
+        get("me", "tone"), put("me", "reply_style", "brief", mode="upsert"), atomic=False
     )
     assert [one["body"]["code"] for one in batch.json["results"]] == ["restricted", "restricted"]
     assert filled.alice.batch(get("me", "tone")).outcome == (403, "restricted")
@@ -198,3 +201,29 @@ def test_plain_sql_waits_too_and_is_seen(filled: World, superuser: psycopg.Conne
 def test_a_key_that_is_none(world: World) -> None:
     assert world.alice.put(of("me", "%20x"), {}).outcome == (400, "invalid_key")
     assert world.alice.put(MINE, {"evidense": "x"}).outcome == (400, "validation_error")
+
+
+def test_a_gate_that_was_opened_by_hand_is_found(
+    filled: World, superuser: psycopg.Connection
+) -> None:
+    filled.alice.put(MINE, {})
+    assert verify_consent(filled) == []
+    for table, condition in (
+        ("consentful_subject", "external_id = 'alice'"),
+        ("consentful_consent_state", "true"),
+    ):
+        superuser.execute(
+            f"UPDATE {table} SET restricted = NULL WHERE tenant_id = %s AND {condition}",
+            [filled.tenant.pk],
+        )
+        assert verify_consent(filled) == ["restriction_differs"]
+        superuser.execute(
+            f"UPDATE {table} SET restricted = 'all' WHERE tenant_id = %s AND {condition}",
+            [filled.tenant.pk],
+        )
+    assert verify_consent(filled) == []
+
+
+def verify_consent(world: World) -> list[str]:
+    with unit_of_work(tenant_id=world.tenant.pk, actor=SYSTEM):
+        return [one.code for one in check_consent(world.tenant.pk, "default")]

@@ -22,6 +22,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand, CommandError
 
+from benchmarks.measures import MEASURES
 from tenants.exceptions import all_errors
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -215,6 +216,15 @@ def test_the_python_interface_is_listed(manual: Manual) -> None:
     assert {"consent.services.decide", "preferences.selectors.get_preference"} <= ids
 
 
+def test_every_measure_of_speed_is_listed_with_its_goal(manual: Manual) -> None:
+    page = manual.page("reference/benchmarks").text
+    assert len(MEASURES) > 10
+    for measure in MEASURES:
+        row = re.search(rf"<tr[^>]*>(?:(?!</tr>).)*>{measure.name}<.*?</tr>", page, re.S)
+        assert row, measure.name
+        assert measure.scale.describe_bound(measure.goal) in row[0], measure.name
+
+
 @pytest.fixture
 def generate(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The module that takes the reference from the code."""
@@ -297,7 +307,7 @@ def fault_of(words: list[str], targets: set[str]) -> str | None:
 
 @pytest.mark.parametrize("file", [*FRONT, *SOURCES], ids=lambda f: str(f.relative_to(ROOT)))
 def test_commands_can_be_typed_as_they_stand(file: Path) -> None:
-    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
     faults = [
         (line, fault)
         for line in shell_lines(file.read_text("utf-8"))

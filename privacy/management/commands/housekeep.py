@@ -25,8 +25,8 @@ CHECKPOINTS = 300.0
 class Command(ServiceCommand):
     help = (
         "Purge what has expired, and what a purpose held that erases on withdrawal; ask whoever is yet"
-        " to erase something, seal the trail and keep a signed checkpoint of it every hour; with --loop,"
-        " every few seconds."
+        " to erase something; seal the trail and keep a signed checkpoint of it every hour; with"
+        " --loop, every few seconds."
     )
     is_job = True
 
@@ -37,8 +37,8 @@ class Command(ServiceCommand):
     def run(self, **options: Any) -> None:
         if not options["loop"]:
             purged = purge_all()
-            self.finish_erasures()
             withdrawn = purge_all_withdrawn()
+            self.finish_erasures()
             sealed, stuck = seal_trails()
             self.tell(f"Purged {purged} expired records, sealed {sealed} events.")
             if withdrawn:
@@ -52,8 +52,8 @@ class Command(ServiceCommand):
         while not stop.is_set():
             try:
                 purge_all(most_batches=10)
-                self.finish_erasures()
                 purge_all_withdrawn(most_batches=10)
+                self.finish_erasures()
                 self.warn(seal_trails()[1])
                 if time.monotonic() >= due:
                     self.write_checkpoints()
