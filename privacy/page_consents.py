@@ -16,7 +16,7 @@ from consent.selectors import State, list_history, list_purposes, list_states
 from consent.services import decide
 from privacy.page_base import Page
 from privacy.page_rights import find_stop
-from privacy.page_words import DECISIONS, GROUNDS, STATES, Words
+from privacy.page_words import DECISIONS, GROUNDS, OLDER, STATES, Words
 from tenants.exceptions import StaleRevision, ValidationError
 from tenants.scopes import Scope
 from tenants.units import unit_of_work
@@ -44,8 +44,8 @@ class Choice:
 
     @property
     def is_given(self) -> bool:
-        """Whether the consent is in force."""
-        return self.state.status == "given"
+        """Whether the consent in force is one to the text that is shown."""
+        return self.state.status == "given" and self.agreed_to is None
 
     @property
     def is_refused(self) -> bool:
@@ -108,7 +108,7 @@ class ConsentsPage(Page):
         return Choice(
             purpose=purpose,
             state=state,
-            words=STATES[state.status],
+            words=OLDER if state.status == "given" and agreed != newest else STATES[state.status],
             notice=_in_language(notices, newest),
             agreed_to=_in_language(notices, agreed) if agreed != newest else None,
             history=[

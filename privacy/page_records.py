@@ -12,9 +12,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from consent.models import Purpose
+from preferences.attempts import Write
 from preferences.readings import flush_readings
 from preferences.records import Record
-from preferences.services import Write, put_preference
+from preferences.services import put_preference
 from preferences.values import check_value
 from privacy.held import Held, get_held, list_held
 from privacy.holders import stores

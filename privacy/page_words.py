@@ -106,6 +106,9 @@ STATES: dict[str, Words] = {
     "outdated": _("The text has changed since you agreed, so your consent no longer counts."),
 }
 
+#: The same where consent is in force to a text that has a newer version.
+OLDER: Words = _("You agree to an older text, which still counts. Below stands the newer one.")
+
 #: One decision in the history.
 DECISIONS: dict[str, Words] = {
     "given": _("Agreed"),

@@ -131,6 +131,18 @@ def test_a_newer_text_is_shown_beside_the_one_agreed_to(apart):
     assert apart.api.status_of("me", "support") == "given"
 
 
+def test_a_newer_text_that_asks_for_nothing_is_not_agreed_to_by_itself(apart):
+    client = apart.client()
+    assert apart.api.give("me", "support").status == 200
+    change_notice(apart.tenant, is_material=False)
+    support = section_of(client.get(f"{apart.home}consents"), "support")
+    assert "You agree to an older text, which still counts." in support
+    assert "A newer text." in support
+    assert TEXT in support
+    assert 'aria-pressed="true"' not in support
+    assert apart.api.status_of("me", "support") == "given"
+
+
 def test_who_recorded_a_decision_is_told(person):
     staff = API(person.tenant.slug, make_persona(person.tenant, "operator").token)
     assert staff.give(person.name, "support", evidence="call").status == 200
