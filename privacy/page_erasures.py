@@ -37,6 +37,7 @@ class Part:
     kept: int | None
     ground: str
     is_empty: bool
+    is_held: bool
 
 
 class ForgetRecordPage(RecordPage):
@@ -184,6 +185,7 @@ def erasure_as_words(erasure: Erasure) -> dict[str, Any]:
             kept=(one.held or 0) + (one.kept or 0),
             ground=_ground_of(one, erasure.requested_at.date()),
             is_empty=one.status == ErasureHolder.Status.NOTHING_FOUND,
+            is_held=one.status == ErasureHolder.Status.HELD,
         )
         for one in sorted(erasure.holders.all(), key=lambda one: one.position)
     ]
@@ -191,6 +193,7 @@ def erasure_as_words(erasure: Erasure) -> dict[str, Any]:
         "erasure": erasure,
         "parts": parts,
         "is_done": erasure.finished_at is not None,
+        "is_held": any(part.is_held for part in parts),
     }
 
 

@@ -136,6 +136,8 @@ ACTIONS: dict[str, Words] = {
     "preference.deleted": _("Deleted an entry"),
     "preference.expired": _("An entry came to its end"),
     "preference.read": _("Read an entry"),
+    "preference.held": _("Put an entry under a legal hold"),
+    "preference.released": _("Ended a legal hold"),
     "consent.given": _("Recorded consent"),
     "consent.refused": _("Recorded a refusal"),
     "consent.withdrawn": _("Recorded a withdrawal"),

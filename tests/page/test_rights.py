@@ -117,6 +117,24 @@ def test_forgetting_one_entry_gives_a_receipt(person):
     assert "Signed receipt" in text_of(receipt)
 
 
+def test_what_a_legal_hold_keeps_is_said(person):
+    assert person.api.write("me", "k", "evidence").status == 201
+    held = staff_of(person).put(f"subjects/{person.name}/holds/k", {"reason": "Case 12"})
+    assert held.status == 200, held
+    client = person.client()
+    record = person.record("k")
+    page = client.get(record)
+    assert "A legal duty keeps it as it is for now." in text_of(page)
+    assert 'name="value"' not in page.text
+    preview = client.get(f"{record}/forget")
+    assert "A legal duty keeps this entry for now." in text_of(preview)
+    answer = client.post(f"{record}/forget", fields_of(preview))
+    receipt = text_of(client.get(answer["Location"]))
+    assert "Not all of it is forgotten yet" in receipt
+    assert "Kept for now, under a legal duty kept: 1" in receipt
+    assert "Signed receipt" not in receipt
+
+
 # Taking it along -------------------------------------------------------------------------------
 
 
