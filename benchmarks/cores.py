@@ -1,12 +1,30 @@
-"""Which core does what while a server is measured: one serves, another asks and stores."""
+"""The machine's cores: whether they are free, and which does what while a server is measured."""
 
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.database import store
+
+
+def find_busy_share(seconds: float = 1.0) -> float:
+    """Return which share of all cores is in use while this process waits."""
+    if sys.platform != "linux":
+        return min(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    before = _read_ticks()
+    time.sleep(seconds)
+    idle, total = (after - then for after, then in zip(_read_ticks(), before, strict=True))
+    return 1 - idle / total
+
+
+def _read_ticks() -> tuple[int, int]:
+    """Return the ticks that all cores have spent idle, and all their ticks (see proc(5))."""
+    ticks = [int(one) for one in Path("/proc/stat").read_text("ascii").split("\n")[0].split()[1:9]]
+    # Waiting for a disk is idle, too.
+    return ticks[3] + ticks[4], sum(ticks)
 
 
 @contextlib.contextmanager

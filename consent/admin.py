@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
 from django.http import HttpRequest
 
-from consent import admin_ledger
+from consent import admin_ledger, admin_rights  # noqa: F401  registers its page
 from consent.catalog import save_notice, save_purpose
 from consent.models import SERVE, Notice, Purpose, PurposeGroupPermission, PurposeUserPermission
 from consent.services import grant_purposes
@@ -33,7 +33,14 @@ class PurposeForm(ServiceForm):
     )
     on_withdrawal = forms.ChoiceField(
         choices=Purpose.OnWithdrawal.choices,
-        help_text="What becomes of the records. Kept ones stay locked until consent comes back.",
+        help_text="What becomes of the records. Kept ones stay locked until consent comes back;"
+        " erase lets housekeeping purge them for good.",
+    )
+    sharing = forms.BooleanField(
+        required=False, help_text="Data goes to others: a browser's Sec-GPC says no to it."
+    )
+    double_opt_in = forms.BooleanField(
+        required=False, help_text="Consent is given with a token that the person was sent."
     )
     is_retired = forms.BooleanField(
         label="Retired", required=False, help_text="Nobody can consent to it any more."
@@ -62,11 +69,14 @@ class PurposeForm(ServiceForm):
             self.fields["slug"].disabled = True
             for name in ("slug", "title", "lawful_basis", "on_withdrawal", "revision"):
                 self.initial[name] = getattr(purpose, name)
+            self.initial["sharing"] = bool(purpose.is_sharing)
+            self.initial["double_opt_in"] = bool(purpose.is_confirmed)
             self.initial["is_retired"] = purpose.retired_at is not None
 
     def perform(self, data: dict[str, Any]) -> Purpose:
         check_owner(self.caller)
-        entry = {name: data[name] for name in ("slug", "title", "lawful_basis", "on_withdrawal")}
+        names = ("slug", "title", "lawful_basis", "on_withdrawal", "sharing", "double_opt_in")
+        entry = {name: data[name] for name in names}
         if data.get("text"):
             notice = {"version": data["version"], "locale": data["locale"], "text": data["text"]}
             entry["notices"] = [notice]

@@ -11,6 +11,7 @@ from consent.models import Notice, Purpose
 from consent.services import publish_notice
 from tenants.entries import (
     read_choice,
+    read_flag,
     read_list,
     read_object,
     read_text,
@@ -22,7 +23,9 @@ from tenants.exceptions import NotFound, StaleRevision, ValidationError
 from tenants.models import SLUG
 from tenants.units import unit_of_work
 
-MEMBERS = ("slug", "title", "lawful_basis", "notices", "on_withdrawal")
+MEMBERS = (
+    "slug", "title", "lawful_basis", "notices", "on_withdrawal", "sharing", "double_opt_in",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,15 @@ def load_purpose(
         "on_withdrawal": read_choice(
             {"on_withdrawal": "keep", **entry}, "on_withdrawal", Purpose.OnWithdrawal.values, at
         ),
+        # True or null: see the model.
+        "is_sharing": read_flag(entry, "sharing", at) or None,
+        "is_confirmed": read_flag(entry, "double_opt_in", at) or None,
         "retired_at": None,
     }
+    if wanted["is_confirmed"] and basis != Purpose.LawfulBasis.CONSENT:
+        raise ValidationError(
+            "Only consent is confirmed: the basis is another.", pointer=f"{at}/double_opt_in"
+        )
     if is_retired:
         wanted["retired_at"] = (known and known.retired_at) or RawSQL("consentful_now()", [])
     if known is None:
@@ -99,9 +109,7 @@ def load_notice(purpose: Purpose, entry: Any, at: str, actor: Actor) -> str | No
     if version is None:
         raise ValidationError("A notice has a version.", pointer=f"{at}/version")
     locale = read_text(entry, "locale", at, most=35)
-    is_material = entry.get("material", False)
-    if not isinstance(is_material, bool):
-        raise ValidationError("material is true or false.", pointer=f"{at}/material")
+    is_material = read_flag(entry, "material", at)
     is_new = not purpose.notices.filter(version=version, locale=locale).exists()
     publish_notice(
         purpose=purpose, version=version, locale=locale,

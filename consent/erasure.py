@@ -11,7 +11,7 @@ from datetime import datetime
 
 from django.db.models import Q, QuerySet
 
-from consent.models import ConsentEntry, ConsentState, Decision
+from consent.models import Confirmation, ConsentEntry, ConsentState, Decision, Restriction
 from tenants.personal import Target
 from tenants.units import store
 
@@ -70,6 +70,34 @@ def blank_ledger(target: Target) -> None:
                 target.pseudonym,
             ],
         )
+
+
+def naming_confirmations(target: Target) -> QuerySet[Confirmation]:
+    """Return what waits for the person to confirm, or was asked for in their name."""
+    return Confirmation.objects.filter(tenant_id=target.tenant_id).filter(
+        Q(subject_id=target.subject_id or 0) | Q(actor__in=list(target.names))
+    )
+
+
+def naming_restrictions(target: Target) -> QuerySet[Restriction]:
+    """Return the person's restrictions, and those of others that the person made or lifted."""
+    return Restriction.objects.filter(tenant_id=target.tenant_id).filter(
+        Q(subject_id=target.subject_id or 0)
+        | Q(actor__in=list(target.names))
+        | Q(lifted_by__in=list(target.names))
+    )
+
+
+def drop_rights(target: Target) -> None:
+    """Delete what the person asked for; where they acted for others, their name goes."""
+    own = {"tenant_id": target.tenant_id, "subject_id": target.subject_id or 0}
+    Confirmation.objects.filter(**own).delete()
+    Restriction.objects.filter(**own).delete()
+    naming_confirmations(target).update(actor=target.pseudonym)
+    for column in ("actor", "lifted_by"):
+        Restriction.objects.filter(
+            **{"tenant_id": target.tenant_id, f"{column}__in": list(target.names)}
+        ).update(**{column: target.pseudonym})
 
 
 def withdraw_again(*, tenant_id: int, subject: str, purpose: str, before: str, actor: str) -> None:

@@ -29,9 +29,10 @@ class Purpose(Captured):
         LEGITIMATE_INTEREST = "legitimate_interest"
 
     class OnWithdrawal(models.TextChoices):
-        """What becomes of the records; erasing them is not offered before it is done."""
+        """What becomes of the records: kept and closed, or purged by housekeeping."""
 
         KEEP = "keep"
+        ERASE = "erase"
 
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
     slug = models.CharField(max_length=64, validators=[SLUG])
@@ -41,6 +42,14 @@ class Purpose(Captured):
         default=0, help_text="Consent to an older notice is outdated. 0 while there is no notice."
     )
     on_withdrawal = models.CharField(max_length=16, choices=OnWithdrawal, default=OnWithdrawal.KEEP)
+    # True or null, never false: nulls stay out of a row's digest, so rows that stood before these
+    # columns came are what their events say.
+    is_sharing = models.BooleanField(
+        null=True, help_text="Data goes to others: Sec-GPC says no to it."
+    )
+    is_confirmed = models.BooleanField(
+        null=True, help_text="Consent is asked for first and given with a token (double opt-in)."
+    )
     retired_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
@@ -119,11 +128,18 @@ class PurposeGroupPermission(GroupObjectPermissionBase, Captured):
 
 
 class Decision(models.TextChoices):
-    """What a person decided about a purpose."""
+    """What a person decided about a purpose that rests on consent."""
 
     GIVEN = "given"
     REFUSED = "refused"
     WITHDRAWN = "withdrawn"
+
+
+class Objection(models.TextChoices):
+    """What a person said about a purpose that rests on somebody's interest (GDPR article 21)."""
+
+    OBJECTED = "objected"
+    LIFTED = "objection_lifted"
 
 
 class ConsentEntry(Captured):
@@ -131,10 +147,13 @@ class ConsentEntry(Captured):
 
     noun: ClassVar[str] = "consent"
 
-    # Every index begins with the tenant: one of its own would answer nothing more.
+    # Every index begins with the tenant: one of its own would answer nothing more. The foreign keys
+    # to persons and purposes name the tenant too, and stand in sql/consent.sql.
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
-    subject = models.ForeignKey(Subject, on_delete=models.PROTECT)
-    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT)
+    subject = models.ForeignKey(
+        Subject, on_delete=models.PROTECT, db_constraint=False, db_index=False
+    )
+    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT, db_constraint=False)
     sequence = models.PositiveIntegerField(
         db_default=0,
         editable=False,
@@ -143,14 +162,15 @@ class ConsentEntry(Captured):
     entry = models.CharField(
         max_length=32, db_default="", editable=False, help_text="Set by trigger: the name outside."
     )
-    decision = models.CharField(max_length=16, choices=Decision)
+    decision = models.CharField(max_length=16, choices=[*Decision.choices, *Objection.choices])
     version = models.PositiveIntegerField(null=True, help_text="The notice version that was shown.")
     locale = models.CharField(max_length=35, null=True)
     notice_digest = models.CharField(max_length=64, null=True)
     expires_at = models.DateTimeField(null=True)
     actor = models.CharField(max_length=200)
     method = models.CharField(
-        max_length=32, help_text="user_confirmed, operator, import or system."
+        max_length=32,
+        help_text="user_confirmed, double_opt_in, guardian, operator, gpc, import or system.",
     )
     evidence = models.TextField(null=True)
     at = models.DateTimeField(db_default=Now(), editable=False, help_text="Set by trigger.")
@@ -176,16 +196,21 @@ class ConsentEntry(Captured):
 class ConsentState(models.Model):
     """The newest decision of one person on one purpose, kept by a trigger on the ledger alone."""
 
-    # Every index begins with the tenant: one of its own would answer nothing more.
+    # Every index begins with the tenant: one of its own would answer nothing more. The foreign keys
+    # to persons and purposes name the tenant too, and stand in sql/consent.sql.
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
-    subject = models.ForeignKey(Subject, on_delete=models.PROTECT)
-    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT)
-    decision = models.CharField(max_length=16, choices=Decision)
+    subject = models.ForeignKey(
+        Subject, on_delete=models.PROTECT, db_constraint=False, db_index=False
+    )
+    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT, db_constraint=False)
+    decision = models.CharField(max_length=16, choices=[*Decision.choices, *Objection.choices])
     version = models.PositiveIntegerField(null=True)
     expires_at = models.DateTimeField(null=True)
     since = models.DateTimeField()
     sequence = models.PositiveIntegerField()
     entry = models.CharField(max_length=32)
+    #: The person's own (`Subject.restricted`), where the read of a record finds it.
+    restricted = models.CharField(max_length=8, null=True)
 
     class Meta:
         db_table = "consentful_consent_state"
@@ -201,3 +226,94 @@ class ConsentState(models.Model):
 
     def __str__(self) -> str:
         return self.decision
+
+
+class Restriction(Captured):
+    """
+    What of a person is kept and not used (GDPR article 18): everything, or the record of one key.
+
+    Lifted ones stay, so that the person can see who lifted them and why.
+    """
+
+    noun: ClassVar[str] = "restriction"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
+    subject = models.ForeignKey(Subject, on_delete=models.PROTECT, db_index=False)
+    key = models.CharField(
+        max_length=200, null=True, db_collation="C", help_text="Empty for everything."
+    )
+    actor = models.CharField(max_length=200)
+    method = models.CharField(max_length=32, help_text="user_confirmed, guardian or operator.")
+    evidence = models.TextField(null=True)
+    at = models.DateTimeField(db_default=Now(), editable=False, help_text="Set by trigger.")
+    lifted_at = models.DateTimeField(null=True, editable=False, help_text="Set by trigger.")
+    lifted_by = models.CharField(max_length=200, null=True)
+    lifted_because = models.TextField(null=True, help_text="What the person is told.")
+
+    class Meta:
+        db_table = "consentful_restriction"
+        indexes = [models.Index(fields=["tenant", "subject"], name="consentful_restriction_person")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "subject", "key"], name="consentful_restriction_in_force",
+                condition=models.Q(lifted_by=None), nulls_distinct=False,
+            )
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"restriction {self.pk}"
+
+
+class Withdrawal(Captured):
+    """What one withdrawal asks to be purged, where its purpose says so; a trigger writes it."""
+
+    noun: ClassVar[str] = "withdrawal"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
+    subject = models.ForeignKey(Subject, on_delete=models.PROTECT, db_index=False)
+    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT, db_index=False)
+    at = models.DateTimeField(help_text="What was written before is purged.")
+    purged_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "consentful_withdrawal"
+        indexes = [
+            models.Index(fields=["tenant", "subject"], name="consentful_withdrawal_person"),
+            models.Index(
+                fields=["tenant", "id"], name="consentful_withdrawal_due",
+                condition=models.Q(purged_at=None),
+            ),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"withdrawal {self.pk}"
+
+
+class Confirmation(Captured):
+    """Consent that was asked for and is not given yet: whoever brings the token gives it."""
+
+    noun: ClassVar[str] = "confirmation"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
+    subject = models.ForeignKey(Subject, on_delete=models.PROTECT)
+    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT, db_index=False)
+    digest = models.CharField(max_length=64, help_text="SHA-256 of the token.")
+    version = models.PositiveIntegerField()
+    locale = models.CharField(max_length=35)
+    consent_until = models.DateTimeField(null=True, help_text="When the consent would end.")
+    actor = models.CharField(max_length=200)
+    method = models.CharField(max_length=32)
+    evidence = models.TextField(null=True)
+    at = models.DateTimeField()
+    expires_at = models.DateTimeField(help_text="When the token ends.")
+
+    class Meta:
+        db_table = "consentful_confirmation"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "subject", "purpose"], name="consentful_confirmation_pending"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"confirmation {self.pk}"

@@ -37,7 +37,7 @@ ENTRY = named(
         "type": "object",
         "properties": {
             "entry": TEXT,
-            "decision": {"enum": ["given", "refused", "withdrawn"]},
+            "decision": {"enum": ["given", "refused", "withdrawn", "objected", "objection_lifted"]},
             "version": MAYBE_NUMBER,
             "locale": MAYBE_TEXT,
             "notice_digest": MAYBE_TEXT,
@@ -70,10 +70,29 @@ PURPOSE = named(
                     },
                 },
             },
-            "on_withdrawal": TEXT,
+            "on_withdrawal": {"enum": ["keep", "erase"]},
+            "sharing": {"type": "boolean"},
+            "double_opt_in": {"type": "boolean"},
         },
     },
 )
+ASKED: Schema = {
+    "description": "Consent that has to be confirmed: not given yet.",
+    "allOf": [STATE],
+    "properties": {
+        "confirmation": {
+            "type": "object",
+            "required": ["expires_at", "token"],
+            "properties": {
+                "expires_at": {"type": "string", "format": "date-time"},
+                "token": {
+                    "type": ["string", "null"],
+                    "description": "Only for an operator's credential, where the host sets no sender.",
+                },
+            },
+        }
+    },
+}
 DECISION: Schema = {
     "type": "object",
     "required": ["decision"],
@@ -113,7 +132,7 @@ SAME_PERSON = {"tenant": "$request.path.tenant", "subject": "$request.path.subje
 
 DECIDE = Operation(
     summary="Record a decision on one purpose.",
-    answers={200: STATE},
+    answers={200: STATE, 202: ASKED},
     body=DECISION,
     refusals=(
         InvalidScope, InvalidJSON, LengthRequired, TooLarge, UnsupportedMediaType, StaleRevision,
@@ -129,8 +148,27 @@ DECIDE = Operation(
         },
     },
 )  # fmt: skip
+PAST: Schema = {
+    "allOf": [ENTRY],
+    "properties": {
+        "ended_at": MAYBE_TIME,
+        "ended_by": {
+            "enum": [
+                "given",
+                "refused",
+                "withdrawn",
+                "objected",
+                "objection_lifted",
+                "expired",
+                "outdated",
+                None,
+            ],
+            "description": "The next decision, its own deadline, or a material notice.",
+        },
+    },
+}
 HISTORY = Operation(
     summary="List a person's decisions on one purpose, oldest first.",
-    answers={200: listed(ENTRY)},
+    answers={200: listed(PAST)},
     refusals=(InvalidScope,),
 )

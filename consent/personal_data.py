@@ -6,10 +6,19 @@ from collections.abc import Iterator, Sequence
 from django.db.models import QuerySet
 
 from consent import erasure
-from consent.models import ConsentEntry, ConsentState, Notice, PurposeUserPermission
+from consent.models import (
+    Confirmation,
+    ConsentEntry,
+    ConsentState,
+    Notice,
+    PurposeUserPermission,
+    Restriction,
+    Withdrawal,
+)
+from consent.restrictions import list_restrictions, restriction_as_json
 from consent.selectors import State, list_states
 from tenants.models import Subject
-from tenants.personal import Item, Remainder, Store, Target, in_pieces
+from tenants.personal import NOTHING_LEFT, Item, Remainder, Store, Target, in_pieces
 from tenants.times import format_time
 
 
@@ -19,7 +28,17 @@ def describe() -> Sequence[Store]:
         Store(
             name="consents",
             holds="What you agreed to, refused and withdrew, with the text that you were shown.",
-            models=(ConsentEntry, ConsentState),
+            models=(ConsentEntry, ConsentState, Withdrawal),
+        ),
+        Store(
+            name="confirmations",
+            holds="Consent that waits for you to confirm it.",
+            models=(Confirmation,),
+        ),
+        Store(
+            name="restrictions",
+            holds="What you asked to be kept and not used, and who lifted that and why.",
+            models=(Restriction,),
         ),
         Store(
             name="serving",
@@ -38,6 +57,24 @@ def export(*, tenant_id: int, subject: str, store: str) -> Iterator[Item]:
                 # A purpose may rest on another ground by now; what was decided stays.
                 state = states.get(purpose) or State(purpose=purpose, status="none")
                 yield {**state.as_json(), "history": [*entries]}
+        case "confirmations":
+            pending = Confirmation.objects.filter(
+                tenant_id=tenant_id, subject__tenant_id=tenant_id, subject__external_id=subject
+            )
+            for one in in_pieces(pending.select_related("purpose")):
+                yield {
+                    "purpose": one.purpose.slug,
+                    "version": one.version,
+                    "locale": one.locale,
+                    "actor": one.actor,
+                    "method": one.method,
+                    "evidence": one.evidence,
+                    "at": format_time(one.at),
+                    "expires_at": format_time(one.expires_at),
+                }
+        case "restrictions":
+            for row in list_restrictions(tenant_id=tenant_id, subject=subject):
+                yield {**restriction_as_json(row), "evidence": row.evidence}
         case "serving":
             user = Subject.objects.filter(tenant_id=tenant_id, external_id=subject).values("user")
             grants = PurposeUserPermission.objects.filter(tenant_id=tenant_id, user__in=user)
@@ -96,9 +133,13 @@ def erase(*, target: Target, store: str) -> Remainder | None:
     """Erase what a store of this app holds of a target. Inside the unit of an erasure."""
     if not target.is_whole:
         return None
-    if store == "serving":
-        grants = serving(target).count()
-        return Remainder(kept=grants, ground="It belongs to the login." if grants else None)
+    match store:
+        case "serving":
+            grants = serving(target).count()
+            return Remainder(kept=grants, ground="It belongs to the login." if grants else None)
+        case "confirmations" | "restrictions":
+            erasure.drop_rights(target)
+            return NOTHING_LEFT
     erasure.blank_ledger(target)
     kept = erasure.kept_entries(target).count()
     return Remainder(kept=kept, ground=_PROOF if kept else None)
@@ -106,7 +147,14 @@ def erase(*, target: Target, store: str) -> Remainder | None:
 
 def count(*, target: Target, store: str) -> int:
     """Return how much of a target a store of this app still holds. Inside a unit of work."""
-    return erasure.naming_entries(target).count() if store == "consents" else 0
+    match store:
+        case "consents":
+            return erasure.naming_entries(target).count()
+        case "confirmations":
+            return erasure.naming_confirmations(target).count()
+        case "restrictions":
+            return erasure.naming_restrictions(target).count()
+    return 0
 
 
 def serving(target: Target) -> QuerySet[PurposeUserPermission]:

@@ -16,6 +16,14 @@ from tenants.units import store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """A confirmation that was asked for just now; the token only for whom may pass it on."""
+
+    expires_at: datetime
+    token: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """What one person's newest decision on one purpose means now."""
 
@@ -25,6 +33,8 @@ class State:
     since: datetime | None = None
     expires_at: datetime | None = None
     entry: str | None = None
+    #: Only in the answer to whoever asked for it.
+    pending: Pending | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the state as the contract shows it."""
@@ -125,12 +135,19 @@ def list_history(*, tenant_id: int, subject: str, purpose: Purpose) -> QuerySet[
     ).order_by("sequence")
 
 
-def find_refusal(*, caller: Caller, subject: str, purpose_id: int) -> str | None:
-    """Return the code with which the gate refuses, or None where it is open. Inside a unit."""
+def find_refusal(
+    *, caller: Caller, subject: str, purpose_id: int, key: str | None = None
+) -> str | None:
+    """
+    Return the code with which the gate refuses, or None where it is open. Inside a unit.
+
+    Args:
+        key: of one record, whose own restriction is asked for too.
+    """
     with store().cursor() as cursor:
         cursor.execute(
-            "SELECT consentful_gate(%s, %s, %s, %s, consentful_now())",
-            [caller.tenant_id, subject, purpose_id, caller.agent_id],
+            "SELECT consentful_gate(%s, %s, %s, %s, consentful_now(), %s)",
+            [caller.tenant_id, subject, purpose_id, caller.agent_id, key],
         )
         code: str | None = cursor.fetchone()[0]
     count_gate(code)

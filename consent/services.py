@@ -2,30 +2,34 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import Permission
-from django.db.models import Max
 from django.db.models.expressions import RawSQL
 
 from audit.actors import Actor
-from consent.models import (
-    SERVE,
-    ConsentEntry,
-    Decision,
-    Notice,
-    Purpose,
-    PurposeUserPermission,
+from consent.confirmations import drop_confirmation, request_confirmation
+from consent.ledger import (
+    append_entry,
+    check_current,
+    check_deadline,
+    check_evidence,
+    method_of,
+    shown_notice,
+    stale,
+    state_of,
 )
-from consent.selectors import State, get_purpose, list_states
+from consent.models import SERVE, Decision, Notice, Purpose, PurposeUserPermission
+from consent.selectors import Pending, State, get_purpose
 from tenants.callers import Caller
 from tenants.erasure import note_return
-from tenants.exceptions import PermissionDenied, StaleRevision, ValidationError
+from tenants.exceptions import ValidationError
 from tenants.idempotency import IdempotencyKey
-from tenants.metrics import count_conflict
 from tenants.scopes import Scope
-from tenants.units import store, unit_of_work
+from tenants.times import format_time
+from tenants.units import unit_of_work
 
 
 def decide(
@@ -40,16 +44,19 @@ def decide(
     evidence: str | None = None,
     entry: str | None = None,
     once: IdempotencyKey | None = None,
+    is_import: bool = False,
 ) -> tuple[State, bool]:
     """
     Record what a person decided, under the exclusive fence: true for everyone when it returns.
 
     Giving adds an entry each time (a renewal). Taking back adds one where something was given or
-    nothing was said yet, and changes nothing where the answer was no already.
+    nothing was said yet, and changes nothing where the answer was no already. Where the purpose asks
+    for a confirmation, giving only asks for it (`confirmations`): the state says so in `pending`.
 
     Args:
         version: the notice version that was shown; required to give.
         entry: the newest entry that the caller saw; an older one is refused.
+        is_import: it repeats what an export told, which the entry's method then says.
         evidence: how an operator knows; at most 2 KiB.
 
     Returns:
@@ -63,12 +70,12 @@ def decide(
         StaleRevision: the version is older than required, or `entry` is not the newest.
     """
     subject = Scope.of_subject(subject, creating=True).name
-    is_own = caller.stands_for(subject) and not caller.is_agent
-    if not is_own and not caller.is_steward:
-        raise PermissionDenied("Only the person, or an operator with evidence, decides on consent.")
+    # Also refuses who may not; an import is a steward's.
+    method = method_of(caller, subject)
+    if is_import:
+        method = "import"
     # What is malformed whatever stands there comes before 404, and all of it before 409.
-    if not is_own and not (evidence and evidence.strip()):
-        raise ValidationError("Say how you know of this decision.", pointer="/evidence")
+    check_evidence(method, evidence)
     if decision == Decision.GIVEN and version is None:
         raise ValidationError(
             "Giving consent names the notice version that was shown.", pointer="/version"
@@ -83,31 +90,37 @@ def decide(
             raise ValidationError(
                 f"The purpose {purpose} does not rest on consent.", pointer="/purpose"
             )
-        before = _state(caller.tenant_id, subject, purpose)
+        before = state_of(caller.tenant_id, subject, purpose)
         notice = None
         if decision == Decision.GIVEN and version is not None:
-            notice = _shown_notice(found, version, locale)
-            _check_deadline(expires_at)
+            notice = shown_notice(found, version, locale)
+            check_deadline(expires_at)
         if entry is not None and entry != before.entry:
-            raise _stale("The person decided anew since you looked.", before.version, before)
+            raise stale("The person decided anew since you looked.", before.version, before)
         if notice is not None:
-            _check_current(found, notice, before)
-        elif before.status in ("refused", "withdrawn"):
-            if once is not None:
-                once.keep_answer(before.as_json(), subject=subject)
-            return before, False
+            check_current(found, notice, before)
         else:
+            drop_confirmation(caller.tenant_id, subject, found)
             decision = Decision.REFUSED if before.status == "none" else Decision.WITHDRAWN
             expires_at = None
-        _append(
-            caller, subject, found, decision, notice=notice, expires_at=expires_at,
-            method="user_confirmed" if is_own else "operator", evidence=evidence,
-        )  # fmt: skip
-        if notice is not None and before.status == "none":
-            note_return(tenant_id=caller.tenant_id, subject=subject)
-        after = _state(caller.tenant_id, subject, purpose)
+        if notice is not None and found.is_confirmed:
+            pending = request_confirmation(
+                caller, subject, found, notice, method=method, expires_at=expires_at,
+                evidence=evidence,
+            )  # fmt: skip
+            after = replace(before, pending=pending)
+        elif notice is None and before.status in ("refused", "withdrawn"):
+            after = before
+        else:
+            append_entry(
+                caller, subject, found, decision, notice=notice, expires_at=expires_at,
+                method=method, evidence=evidence,
+            )  # fmt: skip
+            if notice is not None and before.status == "none":
+                note_return(tenant_id=caller.tenant_id, subject=subject)
+            after = state_of(caller.tenant_id, subject, purpose)
         if once is not None:
-            once.keep_answer(after.as_json(), subject=subject)
+            once.keep_answer(_answer_of(after), subject=subject)
         return after, False
 
 
@@ -162,7 +175,7 @@ def publish_notice(
             return there
         notice = Notice.objects.create(
             tenant_id=purpose.tenant_id, purpose=purpose, version=version, locale=locale,
-            text=text, digest=digest,
+            text=text, digest=digest, created_at=RawSQL("consentful_now()", []),
         )  # fmt: skip
         # The first notice is what consent needs at least; later ones only when they are material.
         if purpose.required_version == 0 or (is_material and version > purpose.required_version):
@@ -171,65 +184,11 @@ def publish_notice(
         return notice
 
 
-def _shown_notice(purpose: Purpose, version: int, locale: str | None) -> Notice:
-    if purpose.retired_at is not None:
-        raise ValidationError(f"The purpose {purpose.slug} is retired.", pointer="/purpose")
-    notices = list(purpose.notices.filter(version=version).order_by("pk"))
-    if not notices:
-        raise ValidationError(f"There is no notice {version} of this purpose.", pointer="/version")
-    if locale is None:
-        return notices[0]
-    for notice in notices:
-        if notice.locale == locale:
-            return notice
-    raise ValidationError(
-        f"Notice {version} was not published in this language.", pointer="/locale"
-    )
-
-
-def _check_current(purpose: Purpose, notice: Notice, before: State) -> None:
-    if notice.version < purpose.required_version:
-        newest = purpose.notices.aggregate(newest=Max("version"))["newest"]
-        raise _stale(f"The notice changed: show version {newest} and ask again.", newest, before)
-
-
-def _stale(detail: str, version: int | None, before: State) -> StaleRevision:
-    count_conflict(StaleRevision.code)
-    return StaleRevision(detail, facts={"current": {"version": version, "entry": before.entry}})
-
-
-def _check_deadline(expires_at: datetime | None) -> None:
-    with store().cursor() as cursor:
-        cursor.execute(
-            "SELECT coalesce(%s::timestamptz > consentful_now(), true)"
-            " AND coalesce(%s::timestamptz < '9999-12-31 00:00:00+00', true)",
-            [expires_at, expires_at],
-        )
-        (is_ahead,) = cursor.fetchone()
-    if not is_ahead:
-        raise ValidationError(
-            "The deadline must lie in the future, before the year 9999.", pointer="/expires_at"
-        )
-
-
-def _append(
-    caller: Caller, subject: str, purpose: Purpose, decision: Decision, *, notice: Notice | None,
-    expires_at: datetime | None, method: str, evidence: str | None,
-) -> None:  # fmt: skip
-    with store().cursor() as cursor:
-        cursor.execute("SELECT consentful_ensure_subject(%s, %s)", [caller.tenant_id, subject])
-        (subject_id,) = cursor.fetchone()
-    ConsentEntry.objects.create(
-        tenant_id=caller.tenant_id, subject_id=subject_id, purpose=purpose, decision=decision,
-        version=notice.version if notice else None, locale=notice.locale if notice else None,
-        notice_digest=notice.digest if notice else None, expires_at=expires_at, actor=caller.username,
-        method=method, evidence=evidence, at=RawSQL("consentful_now()", []),
-    )  # fmt: skip
-
-
-def _state(tenant_id: int, subject: str, purpose: str) -> State:
-    states = list_states(tenant_id=tenant_id, subject=subject, slugs=[purpose])
-    return states[0] if states else State(purpose=purpose, status="none")
+def _answer_of(state: State) -> dict[str, Any]:
+    """Return what an idempotency record keeps: of a pending token, when it ends and not the token."""
+    if state.pending is None:
+        return state.as_json()
+    return {**state.as_json(), "pending": format_time(state.pending.expires_at)}
 
 
 def _state_of(answer: dict[str, Any]) -> State:
@@ -237,4 +196,6 @@ def _state_of(answer: dict[str, Any]) -> State:
         name: datetime.fromisoformat(answer[name]) if answer[name] else None
         for name in ("since", "expires_at")
     }
-    return State(**{**answer, **from_text})
+    until = answer.get("pending")
+    pending = Pending(expires_at=datetime.fromisoformat(until), token=None) if until else None
+    return State(**{**answer, **from_text, "pending": pending})

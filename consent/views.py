@@ -9,7 +9,8 @@ from rest_framework.request import Request
 
 from audit.services import record_event
 from consent import openapi
-from consent.models import Decision, Purpose
+from consent.histories import ends_of
+from consent.models import ConsentEntry, Decision, Purpose
 from consent.selectors import (
     get_purpose,
     list_history,
@@ -20,6 +21,7 @@ from consent.selectors import (
 from consent.services import decide
 from tenants.callers import Caller, check_reach
 from tenants.exceptions import PermissionDenied, ValidationError
+from tenants.guardians import act_for
 from tenants.pages import envelope
 from tenants.roles import ANYONE, Role
 from tenants.times import format_time, parse_time
@@ -75,6 +77,7 @@ class SubjectView(TenantAPIView):
 
     def read_path(self, **kwargs: Any) -> None:
         self.subject = self.caller.resolve_subject(kwargs["subject"])
+        self.caller = act_for(self.caller, self.subject)
 
     def check_access(self, request: Request) -> None:
         if not self.is_watched:
@@ -94,12 +97,24 @@ class SubjectView(TenantAPIView):
         return self.read_reason(parameters, self.subject)
 
     def record_disclosure(self, caller: Caller) -> None:
-        """Leave an event where somebody read another person's data with a reason."""
-        if caller.reason is not None:
+        """Leave an event where a steward read another person's data with a reason, or a guardian did."""
+        if caller.reason is not None or caller.is_guardian:
             record_event(
                 "data.disclosed", tenant_id=caller.tenant_id, actor=caller.actor,
                 subject=self.subject, using=database(),
             )  # fmt: skip
+
+
+class OwnView(SubjectView):
+    """Base of what the person alone does, or a guardian or an operator for them; no agent."""
+
+    def check_access(self, request: Request) -> None:
+        caller = self.caller
+        if caller.is_agent or not (caller.stands_for(self.subject) or caller.is_steward):
+            raise PermissionDenied(
+                "Only the person, or an operator with evidence, decides this.",
+                about={"subject": self.subject},
+            )
 
 
 class ConsentsView(SubjectView):
@@ -118,19 +133,11 @@ class ConsentsView(SubjectView):
         return answer(envelope([state.as_json() for state in states]))
 
 
-class ConsentView(SubjectView):
+class ConsentView(OwnView):
     """One decision of one person on one purpose."""
 
     roles = {"PUT": DECIDERS}
     operations = {"PUT": openapi.DECIDE}
-
-    def check_access(self, request: Request) -> None:
-        caller = self.caller
-        if caller.is_agent or not (caller.stands_for(self.subject) or caller.is_steward):
-            raise PermissionDenied(
-                "Only the person, or an operator with evidence, decides on consent.",
-                about={"subject": self.subject},
-            )
 
     def put(self, request: Request, tenant: str, subject: str, purpose: str) -> HttpResponse:
         self.read_parameters()
@@ -141,14 +148,22 @@ class ConsentView(SubjectView):
             purpose=purpose,
             decision=_decision(body.get("decision")),
             version=_version(body.get("version")),
-            locale=_text(body, "locale", 35),
-            expires_at=_deadline(body.get("expires_at")),
-            evidence=_text(body, "evidence", 2048),
-            entry=_text(body, "entry", 64),
+            locale=read_text(body, "locale", 35),
+            expires_at=read_deadline(body.get("expires_at")),
+            evidence=read_text(body, "evidence", 2048),
+            entry=read_text(body, "entry", 64),
             once=self.read_idempotency_key(),
         )
         headers = {"Idempotency-Replayed": "true"} if is_replayed else {}
-        return answer(state.as_json(), headers=headers)
+        if state.pending is None:
+            return answer(state.as_json(), headers=headers)
+        confirmation = {
+            "expires_at": format_time(state.pending.expires_at),
+            "token": state.pending.token,
+        }
+        return answer(
+            {**state.as_json(), "confirmation": confirmation}, status=202, headers=headers
+        )
 
 
 class ConsentHistoryView(SubjectView):
@@ -167,27 +182,42 @@ class ConsentHistoryView(SubjectView):
         caller = self.read_disclosure()
         with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
             found = get_purpose(tenant_id=caller.tenant_id, slug=purpose)
-            entries = history_as_json(caller.tenant_id, self.subject, found)
+            entries = list(
+                list_history(tenant_id=caller.tenant_id, subject=self.subject, purpose=found)
+            )
+            ends = ends_of(found, entries)
             self.record_disclosure(caller)
-        return answer(envelope(entries))
+        return answer(
+            envelope(
+                [
+                    {**entry_as_json(entry), "ended_at": at and format_time(at), "ended_by": what}
+                    for entry, (at, what) in zip(entries, ends, strict=True)
+                ]
+            )
+        )
 
 
 def history_as_json(tenant_id: int, subject: str, purpose: Purpose) -> list[dict[str, Any]]:
     """Return a person's decisions on one purpose as the contract shows them. Inside a unit."""
     return [
-        {
-            "entry": entry.entry,
-            "decision": entry.decision,
-            "version": entry.version,
-            "locale": entry.locale,
-            "notice_digest": entry.notice_digest,
-            "actor": entry.actor,
-            "method": entry.method,
-            "at": format_time(entry.at),
-            "expires_at": entry.expires_at and format_time(entry.expires_at),
-        }
+        entry_as_json(entry)
         for entry in list_history(tenant_id=tenant_id, subject=subject, purpose=purpose)
     ]
+
+
+def entry_as_json(entry: ConsentEntry) -> dict[str, Any]:
+    """Return one decision as the contract shows it."""
+    return {
+        "entry": entry.entry,
+        "decision": entry.decision,
+        "version": entry.version,
+        "locale": entry.locale,
+        "notice_digest": entry.notice_digest,
+        "actor": entry.actor,
+        "method": entry.method,
+        "at": format_time(entry.at),
+        "expires_at": entry.expires_at and format_time(entry.expires_at),
+    }
 
 
 def _purpose(purpose: Purpose) -> dict[str, Any]:
@@ -208,6 +238,8 @@ def _purpose(purpose: Purpose) -> dict[str, Any]:
             for notice in notices
         ],
         "on_withdrawal": purpose.on_withdrawal,
+        "sharing": bool(purpose.is_sharing),
+        "double_opt_in": bool(purpose.is_confirmed),
     }
 
 
@@ -227,7 +259,13 @@ def _version(value: Any) -> int | None:
     return value
 
 
-def _text(body: dict[str, Any], name: str, most: int) -> str | None:
+def read_text(body: dict[str, Any], name: str, most: int) -> str | None:
+    """
+    Return one text of a body, if it is given.
+
+    Raises:
+        ValidationError: it is none of 1 to `most` bytes.
+    """
     value = body.get(name)
     if value is None:
         return None
@@ -236,10 +274,16 @@ def _text(body: dict[str, Any], name: str, most: int) -> str | None:
     return value
 
 
-def _deadline(value: Any) -> datetime | None:
+def read_deadline(value: Any, *, name: str = "expires_at") -> datetime | None:
+    """
+    Return a member of a body that is a time, if it is given.
+
+    Raises:
+        ValidationError: it is no time.
+    """
     if value is None:
         return None
     try:
         return parse_time(value)
     except ValueError as fault:
-        raise ValidationError(str(fault), pointer="/expires_at") from fault
+        raise ValidationError(str(fault), pointer=f"/{name}") from fault

@@ -189,7 +189,8 @@ def routes() -> str:
 ATTACHED = re.compile(
     r"consentful_attach\('(?P<table>\w+)', '(?P<noun>\w+)'(?:, '(?P<verb>\w*)')?(?:, '(?P<column>\w*)')?\)"
 )
-LASTING = re.compile(r"BEFORE UPDATE OR DELETE ON (\w+)")
+#: Without a condition: what refuses for some rows alone leaves a table changeable.
+LASTING = re.compile(r"BEFORE UPDATE OR DELETE ON (\w+)\s+FOR EACH ROW EXECUTE")
 TOLD = re.compile(r"action NOT IN \(([^)]*)\)")
 
 
@@ -215,6 +216,8 @@ def find_captured_actions() -> Iterator[tuple[Any, list[str]]]:
             verbs += [found["verb"] or "changed", "deleted"]
             if any(field.name == "expires_at" for field in model._meta.fields):
                 verbs.append("expired")
+            if any(field.name == "held_at" for field in model._meta.fields):
+                verbs += ["held", "released"]
         yield model, [f"{found['noun']}.{verb}" for verb in verbs]
 
 

@@ -41,6 +41,7 @@ BEGIN
         SELECT count(*), min(due.expires_at) INTO rows, earliest FROM (
             SELECT p.expires_at FROM consentful_preference p
             WHERE p.tenant_id = tenant AND p.expires_at <= moment
+              AND NOT consentful_is_held(p.held_at, p.held_until, moment)
             ORDER BY p.expires_at LIMIT {MOST}) due;
         expired := expired + rows;
         oldest_deadline := least(oldest_deadline, earliest);

@@ -7,22 +7,23 @@ from typing import Any
 
 from django.db import Error
 
-from preferences.readings import note_readings
-from preferences.records import Record
-from preferences.requests import MEMBERS, read_revisions, read_write
-from preferences.selectors import arguments_of_get, conclude_get, get_preference
-from preferences.services import (
+from preferences.attempts import (
     DefinitionChanged,
     Outcome,
     Write,
-    answer_of_put,
     arguments_of_delete,
     arguments_of_put,
     check_unit,
     conclude_delete,
     conclude_put,
-    delete_preference,
     fences,
+)
+from preferences.records import Record
+from preferences.requests import MEMBERS, read_revisions, read_write
+from preferences.selectors import arguments_of_get, conclude_get, get_preference
+from preferences.services import (
+    answer_of_put,
+    delete_preference,
     put_preference,
     replay_put,
 )
@@ -336,9 +337,7 @@ def _attempt(
     for (one, _, faults), answer in zip(calls, answers, strict=True):
         try:
             if one.verb == "get":
-                record = conclude_get(one.place, one.key, answer)
-                note_readings(caller, (record,))
-                _done_get(one, record)
+                _done_get(one, conclude_get(caller, one.place, one.key, answer))
             elif one.verb == "put":
                 outcome = conclude_put(
                     caller, one.place, one.key, one.intent, answer, faults,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from preferences.services import fences
+from preferences.attempts import fences
 from tenants.scopes import Scope
 from tenants.units import store, unit_of_work
 
@@ -13,7 +13,8 @@ def delete_scope(
     """
     Delete up to `most` records of one scope, whatever their consent; return how many.
 
-    Each leaves its event. Done in batches by a command: a request would not have the time.
+    Each leaves its event. Done in batches by a command: a request would not have the time. What a hold
+    keeps stays.
 
     Args:
         key_prefix: literal; empty for every key.
@@ -25,7 +26,9 @@ def delete_scope(
         cursor.execute(
             "DELETE FROM consentful_preference WHERE tenant_id = %s AND id IN ("
             " SELECT id FROM consentful_preference"
-            " WHERE tenant_id = %s AND scope = %s AND key ^@ %s ORDER BY key LIMIT %s FOR UPDATE)",
+            " WHERE tenant_id = %s AND scope = %s AND key ^@ %s"
+            " AND NOT consentful_is_held(held_at, held_until, (SELECT consentful_now()))"
+            " ORDER BY key LIMIT %s FOR UPDATE)",
             [tenant_id, tenant_id, str(scope), key_prefix, most],
         )
         return int(cursor.rowcount)

@@ -5,7 +5,7 @@ from tenants.metrics import count_conflict, count_gate
 from tenants.scopes import Scope
 
 #: With these the gate refuses.
-REFUSALS = frozenset({"consent_required", "purpose_not_allowed"})
+REFUSALS = frozenset({"consent_required", "purpose_not_allowed", "objected", "restricted"})
 
 #: These come before the gate, or from a first look that a real attempt follows.
 UNDECIDED = frozenset({"definition_changed", "undeclared_key", "permission_denied", "checked"})

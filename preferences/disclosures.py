@@ -10,7 +10,13 @@ from preferences.models import Preference
 from preferences.records import Record
 from preferences.selectors import get_preference, list_personal_data
 from tenants.callers import Caller
-from tenants.exceptions import ConsentRequired, NotFound, ValidationError
+from tenants.exceptions import (
+    ConsentRequired,
+    NotFound,
+    Objected,
+    Restricted,
+    ValidationError,
+)
 from tenants.scopes import Scope
 from tenants.units import database
 
@@ -31,7 +37,8 @@ def disclose(*, caller: Caller, scope: Scope, key: str, may_see_withheld: bool =
 
     Raises:
         ValidationError: no reason of 1 to 500 characters.
-        ConsentRequired: the gate is shut, and the caller may not see what is withheld.
+        ConsentRequired, Objected, Restricted: the gate is shut, and the caller may not see what is
+            withheld.
         NotFound: nothing live stands there.
     """
     reason = caller.reason or ""
@@ -39,7 +46,7 @@ def disclose(*, caller: Caller, scope: Scope, key: str, may_see_withheld: bool =
         raise ValidationError("A reason has 1 to 500 characters.", pointer="/reason")
     try:
         record = get_preference(caller=caller, scope=scope, key=key)
-    except ConsentRequired:
+    except (ConsentRequired, Objected, Restricted):
         if not may_see_withheld or scope.subject is None:
             raise
         stored = list_personal_data(caller=caller, subject=scope.subject, key=key)
@@ -57,7 +64,9 @@ def find_gate(*, caller: Caller, row: Preference, scope: Scope) -> str | None:
     """Return the code with which the gate withholds a row, or None. Inside a unit of work."""
     if scope.subject is None or row.purpose_id is None:
         return None
-    return find_refusal(caller=caller, subject=scope.subject, purpose_id=row.purpose_id)
+    return find_refusal(
+        caller=caller, subject=scope.subject, purpose_id=row.purpose_id, key=row.key
+    )
 
 
 def sign_disclosure(*, user_id: str, row_id: int, reason: str) -> str:

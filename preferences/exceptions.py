@@ -6,8 +6,10 @@ from tenants.exceptions import (
     ConsentRequired,
     InvalidTTL,
     NotFound,
+    Objected,
     PermissionDenied,
     PurposeNotAllowed,
+    Restricted,
     ServiceError,
     StaleRevision,
     UndeclaredKey,
@@ -30,6 +32,24 @@ def refusal_of(
         case "purpose_not_allowed":
             return PurposeNotAllowed(
                 f"This agent was not given the purpose {purpose}.",
+                facts={"purpose": purpose},
+                about=about,
+            )
+        case "objected":
+            return Objected(
+                f"The person objected to the purpose {purpose}.",
+                facts={"purpose": purpose},
+                about=about,
+            )
+        case "restricted":
+            return Restricted(
+                "The person restricted this: it is kept and not used.",
+                facts={"purpose": purpose},
+                about=about,
+            )
+        case "held":
+            return Restricted(
+                "A legal hold keeps this record as it is: it is neither changed nor deleted.",
                 facts={"purpose": purpose},
                 about=about,
             )

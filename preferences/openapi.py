@@ -13,7 +13,9 @@ from tenants.exceptions import (
     InvalidTTL,
     InvalidValue,
     LengthRequired,
+    Objected,
     PurposeNotAllowed,
+    Restricted,
     StaleRevision,
     TooLarge,
     UndeclaredKey,
@@ -173,7 +175,7 @@ BATCH_ANSWER: Schema = {
 
 ADDRESS = (InvalidScope, InvalidKey)
 BODY = (InvalidJSON, LengthRequired, TooLarge, UnsupportedMediaType)
-GATE = (ConsentRequired, PurposeNotAllowed)
+GATE = (ConsentRequired, PurposeNotAllowed, Objected, Restricted)
 WRITES = (
     *ADDRESS, *BODY, *GATE, InvalidValue, InvalidRevision, InvalidTTL, UndeclaredKey,
     StaleRevision, AlreadyExists, IdempotencyMismatch,
@@ -216,7 +218,14 @@ PUT = Operation(
 DELETE = Operation(
     summary="Delete one record.",
     answers={204: None},
-    refusals=(*ADDRESS, PurposeNotAllowed, InvalidRevision, StaleRevision, IdempotencyMismatch),
+    refusals=(
+        *ADDRESS,
+        PurposeNotAllowed,
+        Restricted,
+        InvalidRevision,
+        StaleRevision,
+        IdempotencyMismatch,
+    ),
     request_headers=("If-Match", "Idempotency-Key"),
     answer_headers=("Idempotency-Replayed",),
 )
@@ -239,3 +248,38 @@ POST_BATCH = Operation(
     answer_headers=("Idempotency-Replayed",),
 )
 DEFINITIONS = Operation(summary="List the declared settings.", answers={200: listed(DEFINITION)})
+HELD = named(
+    "Hold",
+    {
+        "type": "object",
+        "required": ["key", "since", "until", "reason"],
+        "properties": {
+            "key": TEXT,
+            "since": TIME,
+            "until": {"type": ["string", "null"], "format": "date-time"},
+            "reason": TEXT,
+        },
+    },
+)
+HOLDS = Operation(
+    summary="List what of a person is held, why and until when.",
+    answers={200: listed(HELD)},
+    refusals=(InvalidScope,),
+)
+HOLD = Operation(
+    summary="Keep one record as it is, until the hold ends.",
+    answers={200: HELD},
+    body={
+        "type": "object",
+        "required": ["reason"],
+        "additionalProperties": False,
+        "properties": {
+            "reason": {"type": "string", "minLength": 1, "maxLength": 500},
+            "until": MAYBE_TIME,
+        },
+    },
+    refusals=(
+        InvalidScope, InvalidKey, InvalidJSON, LengthRequired, TooLarge, UnsupportedMediaType,
+    ),
+)  # fmt: skip
+RELEASE = Operation(summary="End a hold.", answers={204: None}, refusals=(InvalidScope, InvalidKey))

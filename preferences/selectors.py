@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from audit.actors import SYSTEM
+from consent.restrictions import list_restricted_keys
 from consent.selectors import find_refusal
 from preferences.decisions import count_read
 from preferences.exceptions import refusal_of
@@ -43,9 +44,7 @@ def get_preference(*, caller: Caller, scope: Scope, key: str) -> Record:
         "SELECT * FROM consentful_preference_get(%s, %s, %s, %s, %s, %s)",
         [caller.tenant_id, *arguments_of_get(caller, scope, key).values()],
     )
-    record = conclude_get(scope, key, answer)
-    note_readings(caller, (record,))
-    return record
+    return conclude_get(caller, scope, key, answer)
 
 
 def arguments_of_get(caller: Caller, scope: Scope, key: str) -> dict[str, Any]:
@@ -59,12 +58,13 @@ def arguments_of_get(caller: Caller, scope: Scope, key: str) -> dict[str, Any]:
     }
 
 
-def conclude_get(scope: Scope, key: str, answer: Sequence[Any] | None) -> Record:
+def conclude_get(caller: Caller, scope: Scope, key: str, answer: Sequence[Any] | None) -> Record:
     """Return the record that a `consentful_answer` holds, or raise the refusal that it tells."""
     outcome, purpose, record = Record.from_answer(answer)
     count_read(outcome, scope=scope, purpose=purpose)
     if outcome != "found" or record is None:
         raise refusal_of(outcome, scope=scope, key=key, purpose=purpose, record=None)
+    note_readings(caller, (record,))
     return record
 
 
@@ -166,30 +166,55 @@ def list_preferences(
     with store().cursor() as cursor:
         # The purposes that match decide what is asked of the gate.
         cursor.execute(
-            f"SELECT DISTINCT p.scope, u.id, u.slug{where} AND p.subject_id IS NOT NULL",
-            filters,
+            f"SELECT d.scope, d.purpose, d.slug, s.restricted FROM ("  # noqa: S608  constant text
+            f" SELECT DISTINCT p.scope, p.subject_id, u.id AS purpose, u.slug{where}"
+            "  AND p.subject_id IS NOT NULL) d"
+            " JOIN consentful_subject s ON s.tenant_id = %s AND s.id = d.subject_id",
+            [*filters, caller.tenant_id],
         )
         personal = cursor.fetchall()
         refused: dict[tuple[str, int], Withheld] = {}
-        for scope_text, purpose_id, slug in personal:
+        for scope_text, purpose_id, slug, _ in personal:
             code = find_refusal(
                 caller=caller, subject=scope_text.removeprefix("user::"), purpose_id=purpose_id
             )
             if code is not None:
                 refused[scope_text, purpose_id] = Withheld(slug, code)
-        open_pairs = [(scope, one) for scope, one, _ in personal if (scope, one) not in refused]
+        open_pairs = [(scope, one) for scope, one, *_ in personal if (scope, one) not in refused]
+        withheld = {(one.purpose, one.reason) for one in refused.values()}
+        shut = _list_restricted(caller.tenant_id, personal)
+        if shut:
+            cursor.execute(
+                f"SELECT DISTINCT u.slug{where} AND {_AMONG} AND {_AMONG_KEYS}",
+                [*filters, *_columns(open_pairs), *_columns(shut)],
+            )
+            withheld |= {(slug, "restricted") for (slug,) in cursor.fetchall()}
         cursor.execute(
-            f"SELECT {LISTED}{where} AND p.id > %s"  # noqa: S608  constant text
-            " AND (p.subject_id IS NULL OR (p.scope, p.purpose_id) IN"
-            " (SELECT * FROM unnest(%s::text[], %s::bigint[])))"
-            " ORDER BY p.id LIMIT %s",
-            [*filters, after, [one for one, _ in open_pairs], [one for _, one in open_pairs], most],
+            f"SELECT {LISTED}{where} AND p.id > %s AND (p.subject_id IS NULL OR {_AMONG})"
+            f" AND NOT {_AMONG_KEYS} ORDER BY p.id LIMIT %s",
+            [*filters, after, *_columns(open_pairs), *_columns(shut), most],
         )
         rows = cursor.fetchall()
     records = [Record.from_row(row, slug) for *row, slug in rows]
     note_readings(caller, records)
-    withheld = sorted({(one.purpose, one.reason) for one in refused.values()})
-    return records, [Withheld(*pair) for pair in withheld]
+    return records, [Withheld(*pair) for pair in sorted(withheld)]
+
+
+_AMONG = "(p.scope, p.purpose_id) IN (SELECT * FROM unnest(%s::text[], %s::bigint[]))"
+_AMONG_KEYS = "(p.scope, p.key) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
+
+
+def _columns(pairs: Sequence[tuple[str, Any]]) -> tuple[list[str], list[Any]]:
+    return [one for one, _ in pairs], [other for _, other in pairs]
+
+
+def _list_restricted(tenant_id: int, personal: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return scope and key of the single records that are restricted; asked only where some are."""
+    scopes = {scope for scope, _, _, restricted in personal if restricted is not None}
+    found = list_restricted_keys(
+        tenant_id=tenant_id, subjects=[scope.removeprefix("user::") for scope in sorted(scopes)]
+    )
+    return [(f"user::{subject}", key) for subject, key in found]
 
 
 def list_personal_data(*, caller: Caller, subject: str, key: str | None = None) -> list[Record]:
@@ -225,7 +250,8 @@ def personal_records(
                 [tenant_id, str(Scope.of_subject(subject)), last, key, key, piece],
             )
             rows = cursor.fetchall()
-        yield from (Record.from_row(row, slug) for *row, slug in rows)
+        for *row, slug in rows:
+            yield Record.from_row(row, slug)
         if len(rows) < piece:
             return
         last = rows[-1][0]

@@ -2,13 +2,18 @@
 
 from django.urls import path, re_path
 
-from preferences import views
+from preferences import hold_views, views
 
 urlpatterns = [
     path("tenants/<str:tenant>/definitions", views.DefinitionsView.as_view()),
     path("tenants/<str:tenant>/preferences", views.PreferencesView.as_view()),
     path("tenants/<str:tenant>/preferences/batch", views.BatchView.as_view()),
     path("tenants/<str:tenant>/preferences/effective", views.EffectiveView.as_view()),
+    path("tenants/<str:tenant>/subjects/<str:subject>/holds", hold_views.HoldsView.as_view()),
+    path(
+        "tenants/<str:tenant>/subjects/<str:subject>/holds/<str:key>",
+        hold_views.HoldView.as_view(),
+    ),
     # Whatever follows is an address, line breaks included: those are refused by name.
     re_path(
         r"^tenants/(?P<tenant>[^/]+)/preferences/(?P<address>[\s\S]+)\Z",

@@ -11,7 +11,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpR
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
-from tenants import admin_roles, admin_tokens, admin_trail  # noqa: F401  registers their pages
+from tenants import (  # noqa: F401  registers their pages
+    admin_guardians,
+    admin_roles,
+    admin_tokens,
+    admin_trail,
+)
 from tenants.admin_base import Link, TenantModelAdmin
 from tenants.admin_forms import ServiceForm, UserNameField
 from tenants.admin_lists import shown_time

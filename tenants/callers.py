@@ -18,7 +18,9 @@ class Caller:
     Attributes:
         subject: external id of the person the caller stands for; None for an operator without a
             subject and for an unbound agent.
-        on_behalf_of: external id that a bound agent token names; then equal to `subject`.
+        on_behalf_of: external id that a bound agent token names, or of whom a guardian acts for;
+            then equal to `subject`.
+        mandate: how it is known that a guardian may act for that person (`guardians.act_for`).
     """
 
     user_id: str
@@ -30,6 +32,12 @@ class Caller:
     on_behalf_of: str | None
     request_id: str | None = None
     reason: str | None = None
+    mandate: str | None = None
+
+    @property
+    def is_guardian(self) -> bool:
+        """Whether a guardian acts here, for the person in `subject`."""
+        return self.mandate is not None
 
     @property
     def is_agent(self) -> bool:

@@ -115,3 +115,16 @@ def update_row(row: Any, wanted: Mapping[str, Any]) -> bool:
         for name, value in differing.items():
             setattr(row, name, value)
     return bool(differing)
+
+
+def read_flag(entry: Mapping[str, Any], name: str, at: str) -> bool:
+    """
+    Return a member that is true or false; an absent one is false.
+
+    Raises:
+        ValidationError: it is neither.
+    """
+    value = entry.get(name, False)
+    if not isinstance(value, bool):
+        raise ValidationError(f"{name} is true or false.", pointer=f"{at}/{name}")
+    return value

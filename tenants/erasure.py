@@ -17,7 +17,14 @@ from django.db.models.expressions import RawSQL
 
 from audit.models import Event
 from tenants.idempotency import digest_of_caller
-from tenants.models import IdempotencyRecord, Subject, TenantUserPermission, Token, Tombstone
+from tenants.models import (
+    Guardianship,
+    IdempotencyRecord,
+    Subject,
+    TenantUserPermission,
+    Token,
+    Tombstone,
+)
 from tenants.personal import Target
 from tenants.pseudonyms import digests_of, name_digest
 from tenants.scopes import Scope
@@ -55,6 +62,18 @@ def logins_called(target: Target, names: Sequence[str]) -> set[str]:
 def bound_tokens(target: Target) -> QuerySet[Token]:
     """Return the agents' tokens that reach this person, and nobody else."""
     return Token.objects.filter(tenant_id=target.tenant_id, on_behalf_of=target.subject)
+
+
+def guardianships_over(target: Target) -> QuerySet[Guardianship]:
+    """Return who acts for the person."""
+    return Guardianship.objects.filter(
+        tenant_id=target.tenant_id, subject_id=target.subject_id or 0
+    )
+
+
+def guardianships_of(target: Target) -> QuerySet[Guardianship]:
+    """Return for whom the person's logins act: others depend on it."""
+    return Guardianship.objects.filter(tenant_id=target.tenant_id, user__in=list(target.logins))
 
 
 def roles_of(target: Target) -> QuerySet[TenantUserPermission]:

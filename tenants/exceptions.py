@@ -18,7 +18,9 @@ Every refusal of the service, as one family. Nothing here knows HTTP beyond a st
     │   ├── PermissionDenied       permission_denied
     │   ├── CSRFFailed             csrf_failed
     │   ├── ConsentRequired        consent_required
-    │   └── PurposeNotAllowed      purpose_not_allowed
+    │   ├── PurposeNotAllowed      purpose_not_allowed
+    │   ├── Objected               objected
+    │   └── Restricted             restricted
     ├── NotFound                   404 not_found
     ├── MethodNotAllowed           405 method_not_allowed
     ├── NotAcceptable              406 not_acceptable
@@ -211,6 +213,20 @@ class PurposeNotAllowed(Forbidden):
 
     code = "purpose_not_allowed"
     title = "Purpose not allowed"
+
+
+class Objected(Forbidden):
+    """The person objected to this purpose."""
+
+    code = "objected"
+    title = "Objected to"
+
+
+class Restricted(Forbidden):
+    """What is held here is kept and not used: the person restricted it, or a hold keeps it as it is."""
+
+    code = "restricted"
+    title = "Restricted"
 
 
 class NotFound(ServiceError):

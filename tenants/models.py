@@ -51,17 +51,24 @@ class Subject(Captured):
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+",
         help_text="The login that is this person, if any.",
     )  # fmt: skip
+    # On this row, which the gate reads anyway; columns that came later are null where they say
+    # nothing, since nulls stay out of a row's digest.
+    restricted = models.CharField(
+        max_length=8, null=True, editable=False,
+        help_text="What may not be used: all, or some keys. Kept by a trigger on the restrictions.",
+    )  # fmt: skip
+    gpc_at = models.DateTimeField(
+        null=True, editable=False, help_text="When Sec-GPC was first heard of this person."
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     erased_at = models.DateTimeField(
         null=True, editable=False, help_text="Since when a pseudonym stands in the name's place."
     )
 
     class Meta:
+        # consentful_subject_in_tenant, unique on (tenant, id), is in sql/tenants.sql: composite keys
+        # point at it, and the admin pages by it.
         db_table = "consentful_subject"
-        indexes = [
-            # The admin pages by key through a tenant.
-            models.Index(fields=["tenant", "id"], name="consentful_subject_pages")
-        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "external_id"], name="consentful_subject_external_id"
@@ -71,6 +78,32 @@ class Subject(Captured):
 
     def __str__(self) -> str:
         return self.external_id
+
+
+class Guardianship(Captured):
+    """One login that acts for one person who does not act alone, and how that is known."""
+
+    noun: ClassVar[str] = "guardianship"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    subject = models.ForeignKey(Subject, on_delete=models.PROTECT, help_text="Who is acted for.")
+    evidence = models.TextField(help_text="The court's paper, the birth certificate, the mandate.")
+    expires_at = models.DateTimeField(
+        null=True, help_text="When it ends by itself, as on the day a child comes of age."
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "consentful_guardianship"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "user", "subject"], name="consentful_guardianship_pair"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"guardianship {self.pk}"
 
 
 class Tombstone(Captured):

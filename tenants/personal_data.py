@@ -8,7 +8,14 @@ from django.db.models import Model, Q, QuerySet
 
 from audit.models import Event
 from tenants import erasure
-from tenants.models import IdempotencyRecord, Subject, TenantUserPermission, Token, Tombstone
+from tenants.models import (
+    Guardianship,
+    IdempotencyRecord,
+    Subject,
+    TenantUserPermission,
+    Token,
+    Tombstone,
+)
 from tenants.personal import NOTHING_LEFT, Item, Remainder, Store, Target, in_pieces
 from tenants.times import format_time
 
@@ -23,6 +30,11 @@ def describe() -> Sequence[Store]:
             models=(Subject, Tombstone),
         ),
         Store(name="roles", holds="What your login may do here.", models=(TenantUserPermission,)),
+        Store(
+            name="guardians",
+            holds="Who acts for you here, and how that is known.",
+            models=(Guardianship,),
+        ),
         Store(
             name="tokens",
             holds="Credentials of your login, and of agents that act for you. Their secrets are"
@@ -68,6 +80,15 @@ def export(*, tenant_id: int, subject: str, store: str) -> Iterator[Item]:
             ).select_related("permission")
             for role in in_pieces(roles.exclude(user_id=None)):
                 yield {"role": role.permission.codename.removeprefix("act_as_")}
+        case "guardians":
+            guardians = Guardianship.objects.filter(tenant_id=tenant_id, subject=person)
+            for guardian in in_pieces(guardians.select_related("user")) if person else ():
+                yield {
+                    "guardian": guardian.user.get_username(),
+                    "evidence": guardian.evidence,
+                    "since": format_time(guardian.created_at),
+                    "expires_at": format_time(guardian.expires_at) if guardian.expires_at else None,
+                }
         case "tokens":
             for token in in_pieces(_tokens(tenant_id, subject, person)):
                 yield _token(token)
@@ -181,6 +202,10 @@ def erase(*, target: Target, store: str) -> Remainder | None:
             return None
         case "identity":
             erasure.bury(target)
+        case "guardians":
+            erasure.guardianships_over(target).delete()
+            mandates = erasure.guardianships_of(target).count()
+            return Remainder(kept=mandates, ground=_LOGIN if mandates else None)
         case "tokens":
             erasure.bound_tokens(target).delete()
         case "staff_log":
@@ -198,6 +223,8 @@ def count(*, target: Target, store: str) -> int:
             return Subject.objects.filter(
                 tenant_id=target.tenant_id, external_id=target.subject, erased_at=None
             ).count()
+        case "guardians":
+            return erasure.guardianships_over(target).count()
         case "tokens":
             return erasure.bound_tokens(target).count()
         case "repeats":

@@ -38,6 +38,7 @@ from tenants.exceptions import (
 from tenants.idempotency import IdempotencyKey
 from tenants.middleware import mark_private, request_id_of
 from tenants.openapi import Operation, TenantSchema
+from tenants.privacy_control import announce
 from tenants.problems import answer_problem, as_service_error, log_fault
 from tenants.restores import check_current
 from tenants.roles import Role
@@ -126,6 +127,9 @@ class TenantAPIView(APIView):
             check_current()
         self.check_media(request)
         self.check_throttles(request)
+        # Before the handler: what the person decides with this very request is the later word.
+        if request.META.get("HTTP_SEC_GPC") == "1":
+            announce(self.caller)
 
     def authenticate(self, request: Request, tenant: str) -> Caller:
         """Return who asks; a caller without tenant where it has no role in this one."""

@@ -77,7 +77,7 @@ BEGIN
             RAISE EXCEPTION 'a row of %% cannot change its tenant', TG_TABLE_NAME
                 USING ERRCODE = 'insufficient_privilege', HINT = 'Create it there and delete it here.';
         END IF;
-        verb := %L;
+        verb := %s;
         changed := array_remove(ARRAY[
             %s], NULL);
     END IF;
@@ -93,7 +93,11 @@ $body$,
         replace(event, '{row}', 'OLD'),
         CASE verb_column WHEN '' THEN '''created''' ELSE format('NEW.%I', verb_column) END,
         replace(tenant, '{row}', 'NEW'), replace(tenant, '{row}', 'OLD'),
-        verb_of_update, changed, replace(event, '{row}', 'NEW'), covered);
+        CASE WHEN 'held_at' = ANY (columns) THEN format(
+            'CASE WHEN NEW.held_at IS NOT DISTINCT FROM OLD.held_at THEN %L'
+            ' WHEN NEW.held_at IS NULL THEN ''released'' ELSE ''held'' END', verb_of_update)
+             ELSE quote_literal(verb_of_update) END,
+        changed, replace(event, '{row}', 'NEW'), covered);
 END
 $$;
 

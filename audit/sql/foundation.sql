@@ -59,18 +59,18 @@ BEGIN
             set_config('consentful.context', context, true),
             set_config('lock_timeout', '3s', true);
     -- Everyone takes several fences in the order of their keys, so nobody waits in a circle.
-    FOREACH fence IN ARRAY CASE cardinality(subjects)
-        WHEN 0 THEN '{}'
-        WHEN 1 THEN ARRAY[consentful_fence_key(tenant, subjects[1])]
-        ELSE ARRAY(SELECT DISTINCT consentful_fence_key(tenant, name) AS key
-                   FROM unnest(subjects) AS name ORDER BY key) END
+    IF cardinality(subjects) > 1 THEN
+        subjects := ARRAY(SELECT min(name) FROM unnest(subjects) AS name
+                          GROUP BY consentful_fence_key(tenant, name)
+                          ORDER BY consentful_fence_key(tenant, name));
+    END IF;
+    FOREACH person IN ARRAY subjects
     LOOP
+        fence := consentful_fence_key(tenant, person);
         CONTINUE WHEN exclusive AND pg_try_advisory_xact_lock(fence);
         CONTINUE WHEN NOT exclusive AND pg_try_advisory_xact_lock_shared(fence);
         -- Somebody is in the way. Should it be an erasure, what waited for it must not bring back
         -- whom it forgot: the person's row is asked for before the wait and after it.
-        SELECT min(name) INTO person FROM unnest(subjects) AS name
-        WHERE consentful_fence_key(tenant, name) = fence;
         known := consentful_subject_id(tenant, person);
         IF exclusive THEN
             PERFORM pg_advisory_xact_lock(fence);
@@ -78,7 +78,7 @@ BEGIN
             PERFORM pg_advisory_xact_lock_shared(fence);
         END IF;
         IF known IS NOT NULL AND consentful_subject_id(tenant, person) IS DISTINCT FROM known THEN
-            RAISE EXCEPTION 'the person was forgotten meanwhile' USING ERRCODE = 'CF004';
+            RAISE EXCEPTION 'the person was forgotten meanwhile' USING ERRCODE = 'CF003';
         END IF;
     END LOOP;
 END

@@ -51,9 +51,12 @@ SET search_path = public, pg_temp
 AS $$
 BEGIN
     INSERT INTO consentful_consent_state AS s (
-        tenant_id, subject_id, purpose_id, decision, version, expires_at, since, sequence, entry)
+        tenant_id, subject_id, purpose_id, decision, version, expires_at, since, sequence, entry,
+        restricted)
     VALUES (NEW.tenant_id, NEW.subject_id, NEW.purpose_id, NEW.decision, NEW.version,
-            NEW.expires_at, NEW.at, NEW.sequence, NEW.entry)
+            NEW.expires_at, NEW.at, NEW.sequence, NEW.entry, (
+                SELECT w.restricted FROM consentful_subject w
+                WHERE w.tenant_id = NEW.tenant_id AND w.id = NEW.subject_id))
     ON CONFLICT (tenant_id, subject_id, purpose_id) DO UPDATE
     SET decision = NEW.decision, version = NEW.version, expires_at = NEW.expires_at,
         since = NEW.at, sequence = NEW.sequence, entry = NEW.entry
@@ -72,7 +75,8 @@ BEGIN
 END
 $$;
 
--- What a state means at one moment. Expiry and a raised notice version are read, never stored.
+-- What a state means at one moment. Expiry and a raised notice version are read, never stored. An
+-- objection says nothing about consent: it was raised while the purpose had another basis.
 CREATE FUNCTION consentful_consent_status(
     decision text, version integer, expires_at timestamptz, required_version integer,
     moment timestamptz
@@ -80,7 +84,7 @@ CREATE FUNCTION consentful_consent_status(
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$
     SELECT CASE
-        WHEN decision IS NULL THEN 'none'
+        WHEN decision IS NULL OR decision IN ('objected', 'objection_lifted') THEN 'none'
         WHEN decision <> 'given' THEN decision
         WHEN expires_at <= moment THEN 'expired'
         WHEN version < required_version THEN 'outdated'
@@ -90,9 +94,13 @@ $$;
 
 -- The verdict of the gate on what was found: NULL, or the code of the refusal. The one place that
 -- says what decides; those who look it up differ in how they come by the person. Inlined.
+--
+-- A restriction comes last: that one key is restricted says that there was something, which nobody
+-- may learn whom the person did not let in. It is looked at last, too.
 CREATE FUNCTION consentful_verdict(
     is_served boolean, lawful_basis text, required_version integer,
-    decision text, version integer, expires_at timestamptz, moment timestamptz
+    decision text, version integer, expires_at timestamptz, moment timestamptz,
+    is_restricted boolean
 ) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$
@@ -101,14 +109,37 @@ AS $$
         WHEN lawful_basis = 'consent' AND consentful_consent_status(
             decision, version, expires_at, required_version, moment) <> 'given'
             THEN 'consent_required'
+        WHEN lawful_basis <> 'consent' AND decision = 'objected' THEN 'objected'
+        WHEN is_restricted THEN 'restricted'
     END
+$$;
+
+-- Whether a person restricted everything, or the record of one key. Asked only where the consent
+-- state does not say that nothing is restricted.
+CREATE FUNCTION consentful_is_restricted(tenant bigint, who bigint, record_key text) RETURNS boolean
+LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+    what text := (SELECT s.restricted FROM consentful_subject s
+                  WHERE s.tenant_id = tenant AND s.id = who);
+BEGIN
+    IF what = 'keys' THEN
+        RETURN EXISTS (
+            SELECT FROM consentful_restriction r
+            WHERE r.tenant_id = tenant AND r.subject_id = who AND r.key = record_key
+              AND r.lifted_by IS NULL);
+    END IF;
+    RETURN what IS NOT NULL;
+END
 $$;
 
 -- The gate: may this purpose be served for this person now, by this agent? Returns NULL or the
 -- code of the refusal. Under READ COMMITTED, with the fence held, the answer stays true until
--- the transaction ends. A NULL agent is a person's own or an operator's credential.
+-- the transaction ends. A NULL agent is a person's own or an operator's credential; without a key,
+-- restrictions of single records are not asked for.
 CREATE FUNCTION consentful_gate(
-    tenant bigint, subject text, purpose bigint, agent text, moment timestamptz
+    tenant bigint, subject text, purpose bigint, agent text, moment timestamptz,
+    record_key text DEFAULT NULL
 ) RETURNS text
 LANGUAGE plpgsql STABLE
 AS $$
@@ -116,7 +147,9 @@ BEGIN
     RETURN (
         SELECT consentful_verdict(
             CASE WHEN agent IS NULL THEN true ELSE consentful_serves(tenant, agent, purpose) END,
-            p.lawful_basis, p.required_version, s.decision, s.version, s.expires_at, moment)
+            p.lawful_basis, p.required_version, s.decision, s.version, s.expires_at, moment,
+            CASE WHEN who.restricted IS NULL THEN false
+                 ELSE consentful_is_restricted(tenant, who.id, record_key) END)
         FROM consentful_purpose p
         LEFT JOIN consentful_subject who
             ON who.tenant_id = tenant AND who.external_id = subject

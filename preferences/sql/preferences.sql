@@ -97,7 +97,9 @@ BEGIN
     SELECT CASE WHEN p.subject_id IS NOT NULL THEN consentful_verdict(
                CASE WHEN agent IS NULL THEN true
                     ELSE consentful_serves(tenant, agent, p.purpose_id) END,
-               u.lawful_basis, u.required_version, s.decision, s.version, s.expires_at, moment) END,
+               u.lawful_basis, u.required_version, s.decision, s.version, s.expires_at, moment,
+               CASE WHEN s.id IS NULL OR s.restricted IS NOT NULL
+                    THEN consentful_is_restricted(tenant, p.subject_id, p.key) ELSE false END) END,
            u.slug, p.id, p.scope, p.key, p.value::text, p.revision, p.tags, p.metadata::text,
            p.source, p.actor, p.provenance::text, p.seen_count, p.created_at, p.updated_at,
            p.expires_at
@@ -113,7 +115,8 @@ BEGIN
         IF kind = 'user' THEN
             rule := consentful_governing(tenant, kind, key);
             IF rule.purpose_id IS NOT NULL THEN
-                answer.outcome := consentful_gate(tenant, subject, rule.purpose_id, agent, moment);
+                answer.outcome := consentful_gate(
+                    tenant, subject, rule.purpose_id, agent, moment, key);
                 answer.purpose := rule.purpose;
             END IF;
         END IF;
@@ -143,7 +146,8 @@ BEGIN
 END
 $$;
 
--- Delete one record. Needs no consent: forgetting stays possible after a withdrawal.
+-- Delete one record. Needs no consent: forgetting stays possible after a withdrawal. What a hold
+-- keeps stays, whoever asks.
 -- `revisions`: NULL deletes whatever stands there, expired rows included; {*} any live record.
 -- `is_checked` as for a write.
 CREATE FUNCTION consentful_preference_delete(
@@ -180,6 +184,10 @@ BEGIN
     ELSIF kind <> 'user' AND writer = 'subject'
        AND NOT coalesce('subject' = ANY (rule.writers), false) THEN
         outcome := 'permission_denied';
+        record := NULL;
+    ELSIF record.held_at IS NOT NULL
+       AND consentful_is_held(record.held_at, record.held_until, moment) THEN
+        outcome := 'held';
         record := NULL;
     ELSIF NOT is_checked THEN
         outcome := 'checked';

@@ -49,15 +49,21 @@ BEGIN
         is_live := record.id IS NOT NULL AND (record.expires_at IS NULL OR record.expires_at > moment);
         purpose := rule.purpose;
         IF kind = 'user' THEN
-            outcome := consentful_gate(tenant, subject, rule.purpose_id, agent, moment);
+            outcome := consentful_gate(tenant, subject, rule.purpose_id, agent, moment, key);
             IF is_live AND record.purpose_id <> rule.purpose_id THEN
-                stored := consentful_gate(tenant, subject, record.purpose_id, agent, moment);
-                -- What an agent was not given comes before what the person did not agree to.
+                stored := consentful_gate(tenant, subject, record.purpose_id, agent, moment, key);
+                -- What an agent was not given comes before what the person did not agree to, and
+                -- that before what is restricted.
                 IF stored IS NOT NULL AND (outcome IS NULL
-                   OR outcome = 'consent_required' AND stored = 'purpose_not_allowed') THEN
+                   OR outcome <> 'purpose_not_allowed' AND stored = 'purpose_not_allowed'
+                   OR outcome = 'restricted' AND stored <> 'restricted') THEN
                     purpose := consentful_purpose_slug(tenant, record.purpose_id);
                     outcome := stored;
                 END IF;
+            END IF;
+            IF outcome IS NULL AND record.held_at IS NOT NULL
+               AND consentful_is_held(record.held_at, record.held_until, moment) THEN
+                outcome := 'held';
             END IF;
             IF outcome IS NOT NULL THEN
                 RETURN consentful_answer_of(outcome, purpose, NULL);

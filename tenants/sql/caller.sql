@@ -61,11 +61,10 @@ BEGIN
         slug := who.slug;
     END IF;
     roles := coalesce(codenames, '{{}}');
-    subject := coalesce(
-        who.on_behalf_of, who.subject,
-        -- Who was forgotten under the login's own name can come back under it.
-        (SELECT who.username::text FROM consentful_tombstone t
-         WHERE t.tenant_id = who.tenant_id AND t.user_id = who.pk LIMIT 1));
+    -- Who was forgotten under the login's own name can come back under it.
+    subject := coalesce(who.on_behalf_of, who.subject, CASE WHEN EXISTS (
+        SELECT FROM consentful_tombstone t
+        WHERE t.tenant_id = who.tenant_id AND t.user_id = who.pk) THEN who.username END);
     on_behalf_of := who.on_behalf_of;
     RETURN NEXT;
 END

@@ -21,6 +21,7 @@ from consent.models import (
 )
 from preferences.models import Definition, Preference
 from tenants.admin_base import TenantModelAdmin
+from tenants.guardians import grant_guardianship
 from tenants.models import Subject, Tenant, TenantGroupPermission, TenantUserPermission, Token
 from tenants.roles import Role
 from tenants.services import grant_role
@@ -68,6 +69,10 @@ def fill(tenant):
     assert api.give("me", "support", locale="en").status in (200, 201)
     assert api.write("user::alice", "nickname", "value-nobody-sees").status == 201
     assert agent.token
+    assert api.put("subjects/me/restrictions/other", {}).status == 200
+    grant_guardianship(
+        tenant_id=tenant.pk, username="alice", subject="kim", evidence="a paper", actor=SYSTEM
+    )
     group = Group.objects.create(name=unique("group"))
     with unit_of_work(tenant_id=tenant.pk, actor=SYSTEM):
         TenantGroupPermission.objects.create(
@@ -105,6 +110,7 @@ def test_the_pages_that_exist():
         "Tenant", "Subject", "TenantUserPermission", "TenantGroupPermission", "Token", "Purpose",
         "Notice", "Definition", "UndeclaredRule", "PurposeUserPermission",
         "PurposeGroupPermission", "Preference", "ConsentEntry", "ConsentState", "Event", "Seal",
+        "Restriction", "Guardianship",
     }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.cores import find_busy_share
 from benchmarks.harness import (
     Effort,
     Series,
@@ -81,7 +82,17 @@ def test_rounds_of_two_series_must_be_the_same_ones() -> None:
 )
 def test_a_twin_that_is_far_off_takes_the_trust_away(twin: float, expected: bool) -> None:
     assert is_trusted(twin) is expected
-    assert are_trusted([reading("read-1", 1.0), reading("read-4", 1.0, twin=twin)]) is expected
+    readings = [reading("read-1", 1.0), reading("read-4", 1.0, twin=twin)]
+    assert are_trusted(readings, busy=0.0) is expected
+
+
+def test_a_machine_that_others_use_takes_the_trust_away() -> None:
+    assert are_trusted([reading("read-1", 1.0)], busy=0.25)
+    assert not are_trusted([reading("read-1", 1.0)], busy=0.26)
+
+
+def test_the_busy_share_is_a_share() -> None:
+    assert 0.0 <= find_busy_share(0.2) <= 1.0
 
 
 def test_everyone_has_one_turn_in_each_round_and_no_order_is_kept() -> None:

@@ -52,12 +52,15 @@ positive_data_acceptance.expected-statuses = ["2xx", 304, 401, 403, 404, 409, "5
 
 # What is well-formed may still be refused for what stands there, and no schema can say it: a
 # cursor that this list signed, a deadline that lies ahead, a revision that agrees with If-Match,
-# a scope inside a body, the version of a notice. (Of an entity tag the document gives the pattern,
+# a scope inside a body, the version of a notice, how many bytes a text has, the rules of a key, on
+# what a purpose rests. (Of an entity tag the document gives the pattern,
 # which the tool does not follow in every phase.) The other operations take all that they promise.
 [[operations]]
 include-operation-id = [
     "get_Trail", "get_Preferences", "put_Preference", "delete_Preference", "post_Batch",
-    "put_Consent", "get_Preference",
+    "put_Consent", "get_Preference", "put_Restriction", "put_KeyRestriction",
+    "delete_KeyRestriction", "put_Objection", "delete_Objection", "put_Guardian", "put_Hold",
+    "delete_Hold",
 ]
 checks.positive_data_acceptance.enabled = false
 """

@@ -308,6 +308,23 @@ class Machine(RuleBasedStateMachine):
         compare(answer, model.answer(who, promise), is_whole=what != "data")
         self.check(side)
 
+    @rule(number=sides, name=weighted(alice=3, bob=1), key=st.one_of(st.none(), keys))
+    def restrict_or_lift(self, number: int, name: str, key: str | None) -> None:
+        """A person restricts everything or one record; where it has, it lets go."""
+        side, model = self.sides[number], self.sides[number].model
+        before, one = model.restriction(name), (name, key)
+        is_lifted = one in model.restricted
+        path = "subjects/me/restriction" if key is None else f"subjects/me/restrictions/{key}"
+        answer = side.send(WHO[name], *(("DELETE", path) if is_lifted else ("PUT", path, {})))
+        assert answer.status == (204 if is_lifted else 200)
+        model.restricted ^= {one}
+        side.check_actions(
+            f"restriction.{'lifted' if is_lifted else 'created'}",
+            *(["subject.changed"] if model.restriction(name) != before else []),
+            actor=name,
+        )
+        side.check_person(WHO[name])
+
     # What the tenant's owner does, and time ----------------------------------------------------
 
     @rule(number=sides, agent=weighted(agent=1, bound=1), purpose=weighted(support=2, ads=2, service=1))  # fmt: skip
@@ -340,6 +357,7 @@ class Machine(RuleBasedStateMachine):
         model.notices[purpose][version] = words
         if is_material:
             model.required[purpose] = version
+            model.raised[purpose] = self.clock.now
         side.check_actions("notice.created", *(["purpose.changed"] if is_material else []))
         side.check_person(WHO["alice"])
 

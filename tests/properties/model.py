@@ -18,6 +18,9 @@ ON_CONSENT = ("support", "ads")
 ANYBODY = frozenset({"subject", "operator", "agent"})
 TYPES = {str: "string", int: "number", bool: "boolean", list: "list", dict: "object"}
 
+#: Codes of the gate, the one that is told first at the front.
+GRAVITY = ("purpose_not_allowed", "consent_required", "restricted")
+
 #: What marks a member that an answer does not have.
 NOTHING = object()
 
@@ -80,10 +83,14 @@ class Model:
         self.defaults = {"theme": "light"}
         self.notices = {purpose: {1: notices[purpose]} for purpose in ON_CONSENT}
         self.required = dict.fromkeys(ON_CONSENT, 1)
+        #: When the newest material notice came.
+        self.raised: dict[str, datetime] = {}
         self.ledger: dict[Any, list[dict[str, Any]]] = defaultdict(list)
         self.serves = {name: {"support", "service"} for name in ("agent", "bound")}
         #: By address, in the order of creation; a row past its deadline stays until it is purged.
         self.rows: dict[tuple[str, str], dict[str, Any]] = {}
+        #: Person and key; None for everything.
+        self.restricted: set[tuple[str, str | None]] = set()
         self.known = {"alice", "bob"}
         #: What the last request must have left in the trail.
         self.events: list[dict[str, Any]] = []
@@ -109,7 +116,7 @@ class Model:
             return "expired"
         return "outdated" if last["version"] < self.required[purpose] else "given"
 
-    def gate(self, who: Who, scope: str, purpose: str | None) -> str | None:
+    def gate(self, who: Who, scope: str, purpose: str | None, key: str | None = None) -> str | None:
         """The code that keeps `who` from a person's data of one purpose; None where it is open."""
         person = person_of(scope)
         if person is None:
@@ -118,16 +125,29 @@ class Model:
             return "purpose_not_allowed"
         if purpose in ON_CONSENT and self.status(person, purpose) != "given":
             return "consent_required"
+        if purpose is not None and self.restricted & {(person, None), (person, key)}:
+            return "restricted"
         return None
 
     def pass_gate(
-        self, who: Who, scope: str, key: str, purpose: str | None, reason: str | None
+        self, who: Who, scope: str, key: str, *purposes: str | None, reason: str | None
     ) -> None:
-        code = self.gate(who, scope, purpose)
-        if code is not None:
+        """Where several purposes are asked, the graver refusal is the answer, else the first."""
+        found = [
+            (GRAVITY.index(code), number, code, purpose)
+            for number, purpose in enumerate(purposes)
+            if (code := self.gate(who, scope, purpose, key)) is not None
+        ]
+        if found:
+            *_, code, purpose = min(found)
             raise Refused(
                 403, code, about=(person_of(scope), scope, key), purpose=purpose, reason=reason
             )
+
+    def restriction(self, person: str) -> str | None:
+        """What the restrictions of a person come to."""
+        keys = {key for one, key in self.restricted if one == person}
+        return "all" if None in keys else "keys" if keys else None
 
     def live(self, address: tuple[str, str]) -> dict[str, Any] | None:
         row = self.rows.get(address)
@@ -178,7 +198,7 @@ class Model:
         row, rule = self.live((scope, key)), self.rule(scope, key)
         governing = row["purpose"] if row else rule.purpose if rule else None
         if governing is not None:
-            self.pass_gate(who, scope, key, governing, reason)
+            self.pass_gate(who, scope, key, governing, reason=reason)
         if row is None:
             raise Refused(404, "not_found")
         if reason is not None:
@@ -203,9 +223,8 @@ class Model:
         ):
             raise Refused(403, "permission_denied", about=about, reason=reason)
         row = self.live(address)
-        self.pass_gate(who, scope, key, rule.purpose, reason)
-        if row is not None:
-            self.pass_gate(who, scope, key, row["purpose"], reason)
+        asked = [rule.purpose, *([row["purpose"]] if row is not None else [])]
+        self.pass_gate(who, scope, key, *asked, reason=reason)
         if rule.values is not None and write["value"] not in rule.values:
             raise Refused(400, "invalid_value")
         deadline = self.deadline(rule, write)
@@ -385,11 +404,11 @@ class Model:
         if reason is not None:
             self.note(who, "data.disclosed", person, scope, None, purpose, reason=reason)
         shut = {(row["purpose"], code) for address, row in matching
-                if (code := self.gate(who, address[0], row["purpose"]))}  # fmt: skip
+                if (code := self.gate(who, address[0], row["purpose"], address[1]))}  # fmt: skip
         return 200, {
             "results": [
                 self.shown(address) for address, row in matching
-                if not self.gate(who, address[0], row["purpose"])
+                if not self.gate(who, address[0], row["purpose"], address[1])
             ],
             "next": None, "previous": None,
             "withheld": [{"purpose": one, "reason": code} for one, code in sorted(shut)],
@@ -410,7 +429,7 @@ class Model:
                 row = self.live(address)
                 if row is None or address[0] != scope:
                     continue
-                code = self.gate(who, scope, row["purpose"])
+                code = self.gate(who, scope, row["purpose"], address[1])
                 if code is None:
                     stored[address[1]].append(scope)
                 else:
@@ -549,7 +568,27 @@ class Model:
         reason = self.check_reason(who, person, reason)
         if reason is not None:
             self.note(who, "data.disclosed", person, None, None, None, reason=reason)
-        return 200, envelope(self.history(person, purpose))
+        ends = self.ends(person, purpose)
+        return 200, envelope(
+            [
+                {**entry, "ended_at": text(at), "ended_by": what}
+                for entry, (at, what) in zip(self.history(person, purpose), ends, strict=True)
+            ]
+        )
+
+    def ends(self, person: str, purpose: str) -> list[tuple[datetime | None, str | None]]:
+        """When each decision ended and by what: the next one, its deadline, a material notice."""
+        entries = self.ledger[person, purpose]
+        found: list[tuple[datetime | None, str | None]] = []
+        for number, entry in enumerate(entries):
+            later = [(one["at"], one["decision"]) for one in entries[number + 1 : number + 2]]
+            if entry["decision"] == "given":
+                if entry["expires_at"] is not None and entry["expires_at"] <= self.now:
+                    later.append((entry["expires_at"], "expired"))
+                if entry["version"] < self.required[purpose]:
+                    later.append((max(self.raised[purpose], entry["at"]), "outdated"))
+            found.append(min(later, key=lambda end: end[0]) if later else (None, None))
+        return found
 
     def history(self, person: str, purpose: str) -> list[dict[str, Any]]:
         return [

@@ -80,11 +80,11 @@ class Side:
             told.sort(key=_place_of)
         assert events == told
 
-    def check_actions(self, *actions: str) -> None:
-        """What the tenant's owner just did, and nothing else."""
+    def check_actions(self, *actions: str, actor: str = "system") -> None:
+        """What the tenant's owner, or a person, just did, and nothing else."""
         found = self.take_events(len(actions))
         assert [(one["action"], one["actor"]) for one in found] == [
-            (action, "system") for action in actions
+            (action, actor) for action in actions
         ]
 
     def take_events(self, count: int) -> list[Any]:
@@ -133,7 +133,7 @@ def part(given: Any, promised: Any) -> Any:
 
 def check_facts(problem: Mapping[str, Any], promised: Refused) -> None:
     """What stands beside the code: the purpose that refused, the version that stands there."""
-    if promised.code in ("consent_required", "purpose_not_allowed"):
+    if promised.code in ("consent_required", "purpose_not_allowed", "restricted"):
         assert problem["purpose"] == promised.purpose
     if promised.code in ("stale_revision", "already_exists"):
         assert problem["current"] == promised.current

@@ -107,7 +107,7 @@ BLOCKING = {
     r"ALTER TABLE .*(SET DATA )?TYPE ": "a change of type, which writes the whole table anew",
     r"ALTER TABLE .*SET NOT NULL": "SET NOT NULL, which reads the whole table under a lock",
     r"ALTER TABLE .*SET (TABLESPACE|LOGGED|UNLOGGED|ACCESS METHOD)": "a rewrite of the table",
-    r"ALTER TABLE .*ADD (COLUMN )?.*(DEFAULT \w+ ?\(|GENERATED|SERIAL|REFERENCES)":
+    r"ALTER TABLE .*ADD (COLUMN )?(?!CONSTRAINT ).*(DEFAULT \w+ ?\(|GENERATED|SERIAL|REFERENCES)":
         "a column that writes or checks the whole table",
     r"(VACUUM|CLUSTER|LOCK TABLE|TRUNCATE|REFRESH MATERIALIZED VIEW (?!CONCURRENTLY))":
         "a lock on the whole table",
@@ -212,6 +212,15 @@ def test_what_holds_a_table_is_found(operation: Any) -> None:
                     " ADD CONSTRAINT later CHECK (id > 0) NOT VALID"
                 ),
                 operations.RunSQL("ALTER TABLE consentful_preference VALIDATE CONSTRAINT later"),
+            ],
+            True,
+        ),
+        (
+            [
+                operations.RunSQL(
+                    "ALTER TABLE consentful_preference ADD CONSTRAINT later"
+                    " FOREIGN KEY (tenant_id, id) REFERENCES other (tenant_id, id) NOT VALID"
+                ),
             ],
             True,
         ),

@@ -10,6 +10,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from audit.stores import StoreFailed, configured_store
 from preferences.jobs import purge_all
+from preferences.withdrawals import purge_all_withdrawn
 from privacy.jobs import run_erasures, suppress_all
 from privacy.suppressions import SuppressionsRefused
 from tenants.commands import ServiceCommand
@@ -23,8 +24,9 @@ CHECKPOINTS = 300.0
 
 class Command(ServiceCommand):
     help = (
-        "Purge what has expired, ask whoever is yet to erase something, seal the trail and keep a"
-        " signed checkpoint of it every hour; with --loop, every few seconds."
+        "Purge what has expired, and what a purpose held that erases on withdrawal; ask whoever is yet"
+        " to erase something; seal the trail and keep a signed checkpoint of it every hour; with"
+        " --loop, every few seconds."
     )
     is_job = True
 
@@ -35,9 +37,12 @@ class Command(ServiceCommand):
     def run(self, **options: Any) -> None:
         if not options["loop"]:
             purged = purge_all()
+            withdrawn = purge_all_withdrawn()
             self.finish_erasures()
             sealed, stuck = seal_trails()
             self.tell(f"Purged {purged} expired records, sealed {sealed} events.")
+            if withdrawn:
+                self.tell(f"Purged {withdrawn} records whose purpose was withdrawn.")
             self.warn(stuck)
             self.write_checkpoints()
             return
@@ -47,6 +52,7 @@ class Command(ServiceCommand):
         while not stop.is_set():
             try:
                 purge_all(most_batches=10)
+                purge_all_withdrawn(most_batches=10)
                 self.finish_erasures()
                 self.warn(seal_trails()[1])
                 if time.monotonic() >= due:
