@@ -97,4 +97,18 @@ def check_capture(using: str) -> Iterator[Finding]:
             "consentful_insert_only": (function, BEFORE_REWRITE),
             "consentful_insert_only_all": ("consentful_refuse", BEFORE_TRUNCATE),
         }
-        yield from check_triggers(trail._meta.db_table, expected, using=using)
+        if trail is Seal:
+            expected["consentful_follow"] = ("consentful_follow", BEFORE_INSERT)
+        for table in _with_parts(trail._meta.db_table, using):
+            yield from check_triggers(table, expected, using=using)
+
+
+def _with_parts(table: str, using: str) -> list[str]:
+    """Return a table and the parts that it is made of: a trigger can rest on one of them alone."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(
+            "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = to_regclass(%s)"
+            " ORDER BY inhrelid",
+            [table],
+        )
+        return [table, *(name for (name,) in cursor.fetchall())]

@@ -73,9 +73,13 @@ class Event(models.Model):
     class Meta:
         db_table = "consentful_audit_event"
         indexes = [
+            # A tenant's trail, page by page, and what the sealer takes next.
             models.Index(fields=["tenant_id", "id"], name="consentful_event_tenant"),
+            # A record's events in their order: its history, its proof, its last event.
             models.Index(
-                fields=["tenant_id", "record", "record_id", "id"], name="consentful_event_record"
+                fields=["tenant_id", "record", "record_id", "id"],
+                name="consentful_event_record",
+                condition=models.Q(record__isnull=False),
             ),
             # A person asks what was done about them; erased ones have no name here any more.
             models.Index(
@@ -107,12 +111,13 @@ class Event(models.Model):
 class Seal(models.Model):
     """One link of a tenant's hash chain: this event, in this place, after that link."""
 
-    id = models.BigAutoField(primary_key=True)
+    # The key too: a link has no other name that anything asks for.
+    event = models.OneToOneField(
+        Event, on_delete=models.DO_NOTHING, db_constraint=False, related_name="seal",
+        primary_key=True,
+    )  # fmt: skip
     tenant_id = models.BigIntegerField()
     sequence = models.BigIntegerField()
-    event = models.OneToOneField(
-        Event, on_delete=models.DO_NOTHING, db_constraint=False, related_name="seal"
-    )
     previous = models.CharField(max_length=64)
     hash = models.CharField(max_length=64)
     at = models.DateTimeField()
@@ -120,12 +125,10 @@ class Seal(models.Model):
     class Meta:
         db_table = "consentful_audit_seal"
         constraints = [
+            # Two links after one would be a fork: each has a place of its own, and the trigger
+            # consentful_follow holds it against the link in the place before.
             models.UniqueConstraint(
                 fields=["tenant_id", "sequence"], name="consentful_seal_sequence"
-            ),
-            # Two links after one would be a fork.
-            models.UniqueConstraint(
-                fields=["tenant_id", "previous"], name="consentful_seal_previous"
             ),
         ]
 

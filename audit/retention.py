@@ -5,8 +5,9 @@ Works as the owner of the tables alone, and commits in small steps: cut short, i
 was when it is called again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from itertools import batched
 from typing import Any
 
 from django.db import connections, transaction
@@ -17,6 +18,8 @@ from audit.guards import captured_models
 
 #: Links deleted in one transaction.
 BATCH = 5000
+#: Rows whose snapshots are one transaction: whoever wants to write one of them waits for its end.
+SNAPSHOTS = 200
 
 _LOCK = "hashtextextended('consentful-retention:' || %s::text, 0)"
 
@@ -37,19 +40,33 @@ def find_prefix(tenant_id: int, *, keep: timedelta, using: str) -> int:
 
 def write_snapshots(tenant_id: int, upto: int, *, actor: Actor, using: str) -> int:
     """Repeat each live row whose last event stands in the prefix; return how many there were."""
-    models = {model.noun: model._meta.db_table for model in captured_models()}
     with connections[using].cursor() as cursor:
-        cursor.execute("SELECT * FROM consentful_uncovered(%s, %s)", [tenant_id, upto])
+        cursor.execute(
+            "SELECT record, array_agg(record_id ORDER BY record_id) FROM consentful_uncovered(%s, %s)"
+            " GROUP BY record ORDER BY record",
+            [tenant_id, upto],
+        )
         records = cursor.fetchall()
     written = 0
-    for noun, record_id in records:
-        with transaction.atomic(using=using), connections[using].cursor() as cursor:
-            cursor.execute(
-                "SELECT consentful_snapshot(%s, %s, %s, %s)",
-                [models[noun], noun, record_id, actor.as_context()],
-            )
-            written += bool(cursor.fetchone()[0])
+    for noun, ids in records:
+        for several in batched(ids, SNAPSHOTS, strict=False):
+            done = _snapshot(noun, several, actor=actor, using=using)
+            written += len(done)
+            # Somebody has these locked, or they are gone: waited for one by one.
+            for row_id in sorted(set(several) - done):
+                written += len(_snapshot(noun, [row_id], actor=actor, using=using))
     return written
+
+
+def _snapshot(noun: str, row_ids: Sequence[int], *, actor: Actor, using: str) -> set[int]:
+    """Write the events of some rows in one transaction; return the rows that have theirs."""
+    (table,) = (model._meta.db_table for model in captured_models() if model.noun == noun)
+    with transaction.atomic(using=using), connections[using].cursor() as cursor:
+        cursor.execute(
+            "SELECT consentful_snapshot(%s, %s, %s, %s)",
+            [table, noun, list(row_ids), actor.as_context()],
+        )
+        return set(cursor.fetchone()[0])
 
 
 def stay_uncut(tenant_id: int, *, using: str) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db import connections
+from django.db import InternalError, connections
+from psycopg.errors import ReadOnlySqlTransaction
 
 from audit.models import Event
 
@@ -98,13 +99,19 @@ def seal(tenant_id: int, using: str) -> int:
     Add every event of one tenant that can be sealed to its chain; return how many.
 
     Call it outside a transaction: each batch then commits by itself, and what this connection
-    has not committed keeps nothing waiting.
+    has not committed keeps nothing waiting. On a replica nothing is sealed: what its primary has
+    sealed is what there is.
     """
     total = 0
     while True:
-        with connections[using].cursor() as cursor:
-            cursor.execute("SELECT consentful_seal(%s, %s)", [tenant_id, BATCH])
-            sealed = int(cursor.fetchone()[0])
+        try:
+            with connections[using].cursor() as cursor:
+                cursor.execute("SELECT consentful_seal(%s, %s)", [tenant_id, BATCH])
+                sealed = int(cursor.fetchone()[0])
+        except InternalError as fault:
+            if isinstance(fault.__cause__, ReadOnlySqlTransaction):
+                return total
+            raise
         total += sealed
         if sealed < BATCH:
             return total

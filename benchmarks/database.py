@@ -43,7 +43,7 @@ def drop_what_was_left() -> None:
     with store()._nodb_cursor() as cursor:
         cursor.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [prefix])
         for (name,) in cursor.fetchall():
-            if not _is_running(int(name.removeprefix(prefix))):
+            if not is_running(int(name.removeprefix(prefix))):
                 cursor.execute(f'DROP DATABASE IF EXISTS "{name}"')
 
 
@@ -57,7 +57,7 @@ def connect(*, as_owner: bool = False, **more: Any) -> psycopg.Connection[Any]:
     return psycopg.connect(**parameters, autocommit=True, **more)
 
 
-def _is_running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

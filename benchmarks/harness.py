@@ -55,10 +55,11 @@ class Effort:
     seconds: float
     tenants: int
     people_per_tenant: int
+    is_quick: bool = False
 
 
 FULL = Effort(rounds=15, seconds=0.4, tenants=10, people_per_tenant=1000)
-QUICK = Effort(rounds=5, seconds=0.2, tenants=4, people_per_tenant=250)
+QUICK = Effort(rounds=5, seconds=0.2, tenants=4, people_per_tenant=250, is_quick=True)
 
 
 @dataclass(frozen=True, slots=True)

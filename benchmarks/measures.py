@@ -65,6 +65,7 @@ class Measure:
     Attributes:
         module: the module of `benchmarks` that takes it.
         title, against: what is timed, and the floor or the peer in the same run.
+        is_long: whether a quick run has no time for it.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Measure:
     scale: Scale
     goal: float
     stretch: float
+    is_long: bool = False
 
     def holds(self, value: float) -> bool:
         """Whether the goal is met."""
@@ -92,11 +94,19 @@ STATEMENT = "one prepared statement: gate, compare-and-set, audit row"
 
 
 def _measure(
-    name: str, module: str, title: str, against: str, scale: Scale, goal: float, stretch: float
+    name: str,
+    module: str,
+    title: str,
+    against: str,
+    scale: Scale,
+    goal: float,
+    stretch: float,
+    *,
+    is_long: bool = False,
 ) -> Measure:
     return Measure(
         name=name, module=module, title=title, against=against, scale=scale, goal=goal,
-        stretch=stretch,
+        stretch=stretch, is_long=is_long,
     )  # fmt: skip
 
 
@@ -104,6 +114,9 @@ SAVE = "get and save with"
 CONSTANT = "a constant Django view behind the same middleware"
 SERVED = "a constant view of the same server"
 VIEWSET = "Django REST framework's ModelViewSet, TokenAuthentication, django-simple-history"
+
+ALONE = "the same writer alone"
+FEW = "the same among 10 thousand"
 
 #: In the order of the report. A module takes all of its measures in one go.
 MEASURES = (
@@ -123,6 +136,12 @@ MEASURES = (
     _measure("http-put", "served", "PUT over HTTP, one core, 8 connections", SERVED, Scale.RATE, 0.25, 0.35),
     _measure("http-get-viewset", "served", "GET over HTTP, one core, 8 connections", VIEWSET, Scale.RATE, 4, 5),
     _measure("http-put-viewset", "served", "PUT over HTTP, one core, 8 connections", VIEWSET, Scale.RATE, 5, 6),
+    _measure("withdrawal", "concurrency", "withdrawal beside 16 writers of the same person, p99, and no late write", "idle: told below", Scale.MILLISECONDS, 50, 25),
+    _measure("purge", "concurrency", "p99 of a write while expired records are purged", ALONE, Scale.TIME, 3, 2),
+    _measure("sealing", "concurrency", "gated write beside the sealer at full load", ALONE, Scale.TIME, 1.1, 1.05),
+    _measure("growth-1m", "growth", "gated read among 1 million records", FEW, Scale.TIME, 1.4, 1.2),
+    _measure("growth-5m", "growth", "gated read among 5 million records", FEW, Scale.TIME, 1.5, 1.3, is_long=True),
+    _measure("depth", "growth", "list of 100 behind 450 thousand others", "the first 100", Scale.TIME, 1.3, 1.1),
 )  # fmt: skip
 
 

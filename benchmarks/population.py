@@ -5,7 +5,8 @@ The same records stand in Consentful's tables, in the floors' and in the peers'.
 """
 
 import json
-from collections.abc import Sequence
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -157,6 +158,13 @@ class Population:
         """Return some addresses that no other worker gets, spread over all."""
         own = self.addresses[worker.number :: worker.count]
         return worker.random.sample(own, min(most, len(own)))
+
+    def draw(self, numbers: random.Random) -> Iterator[Address]:
+        """Yield addresses at random, without a list of them all."""
+        tenants = list(self.tenants)
+        while True:
+            number = numbers.randint(1, self.people_per_tenant)
+            yield Address(numbers.choice(tenants), f"person-{number}", numbers.choice(KEYS))
 
     def caller(self, address: Address) -> Caller:
         """Return the person of an address, asking for themselves."""

@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
 from django.http import HttpRequest
 
-from consent import admin_ledger, admin_rights  # noqa: F401  registers the pages of rights
+from consent import admin_ledger, admin_rights  # noqa: F401  registers its page
 from consent.catalog import save_notice, save_purpose
 from consent.models import SERVE, Notice, Purpose, PurposeGroupPermission, PurposeUserPermission
 from consent.services import grant_purposes

@@ -147,10 +147,13 @@ class ConsentEntry(Captured):
 
     noun: ClassVar[str] = "consent"
 
-    # Every index begins with the tenant: one of its own would answer nothing more.
+    # Every index begins with the tenant: one of its own would answer nothing more. The foreign keys
+    # to persons and purposes name the tenant too, and stand in sql/consent.sql.
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
-    subject = models.ForeignKey(Subject, on_delete=models.PROTECT)
-    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT)
+    subject = models.ForeignKey(
+        Subject, on_delete=models.PROTECT, db_constraint=False, db_index=False
+    )
+    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT, db_constraint=False)
     sequence = models.PositiveIntegerField(
         db_default=0,
         editable=False,
@@ -193,10 +196,13 @@ class ConsentEntry(Captured):
 class ConsentState(models.Model):
     """The newest decision of one person on one purpose, kept by a trigger on the ledger alone."""
 
-    # Every index begins with the tenant: one of its own would answer nothing more.
+    # Every index begins with the tenant: one of its own would answer nothing more. The foreign keys
+    # to persons and purposes name the tenant too, and stand in sql/consent.sql.
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
-    subject = models.ForeignKey(Subject, on_delete=models.PROTECT)
-    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT)
+    subject = models.ForeignKey(
+        Subject, on_delete=models.PROTECT, db_constraint=False, db_index=False
+    )
+    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT, db_constraint=False)
     decision = models.CharField(max_length=16, choices=[*Decision.choices, *Objection.choices])
     version = models.PositiveIntegerField(null=True)
     expires_at = models.DateTimeField(null=True)

@@ -44,6 +44,7 @@ def decide(
     evidence: str | None = None,
     entry: str | None = None,
     once: IdempotencyKey | None = None,
+    is_import: bool = False,
 ) -> tuple[State, bool]:
     """
     Record what a person decided, under the exclusive fence: true for everyone when it returns.
@@ -55,6 +56,7 @@ def decide(
     Args:
         version: the notice version that was shown; required to give.
         entry: the newest entry that the caller saw; an older one is refused.
+        is_import: it repeats what an export told, which the entry's method then says.
         evidence: how an operator knows; at most 2 KiB.
 
     Returns:
@@ -68,7 +70,10 @@ def decide(
         StaleRevision: the version is older than required, or `entry` is not the newest.
     """
     subject = Scope.of_subject(subject, creating=True).name
+    # Also refuses who may not; an import is a steward's.
     method = method_of(caller, subject)
+    if is_import:
+        method = "import"
     # What is malformed whatever stands there comes before 404, and all of it before 409.
     check_evidence(method, evidence)
     if decision == Decision.GIVEN and version is None:

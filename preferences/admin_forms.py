@@ -7,11 +7,12 @@ from django import forms
 from django.http import HttpRequest
 
 from audit.models import Event
+from preferences.attempts import NO_DEADLINE, Write
 from preferences.disclosures import disclose
 from preferences.models import Preference
 from preferences.records import Record
 from preferences.selectors import get_preference
-from preferences.services import NO_DEADLINE, Write, put_preference
+from preferences.services import put_preference
 from preferences.values import (
     check_deadline,
     check_metadata,

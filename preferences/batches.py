@@ -7,21 +7,23 @@ from typing import Any
 
 from django.db import Error
 
-from preferences.records import Record
-from preferences.requests import MEMBERS, read_revisions, read_write
-from preferences.selectors import arguments_of_get, conclude_get, get_preference
-from preferences.services import (
+from preferences.attempts import (
     DefinitionChanged,
     Outcome,
     Write,
-    answer_of_put,
     arguments_of_delete,
     arguments_of_put,
     check_unit,
     conclude_delete,
     conclude_put,
-    delete_preference,
     fences,
+)
+from preferences.records import Record
+from preferences.requests import MEMBERS, read_revisions, read_write
+from preferences.selectors import arguments_of_get, conclude_get, get_preference
+from preferences.services import (
+    answer_of_put,
+    delete_preference,
     put_preference,
     replay_put,
 )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from preferences.services import fences
+from preferences.attempts import fences
 from tenants.scopes import Scope
 from tenants.units import store, unit_of_work
 

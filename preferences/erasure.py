@@ -7,6 +7,7 @@ Runs inside the unit of work of an erasure.
 
 from django.db.models import Q, QuerySet
 
+from preferences import holds
 from preferences.models import Preference, Reading
 from tenants.personal import Target
 from tenants.units import store
@@ -29,12 +30,8 @@ def records_about(target: Target) -> QuerySet[Preference]:
 
 
 def held(records: QuerySet[Preference]) -> QuerySet[Preference]:
-    """
-    Return the records under a legal hold, which no erasure touches before the hold ends.
-
-    The one place that says what a hold is to an erasure.
-    """
-    return records.none()
+    """Return the records under a legal hold, which no erasure touches before the hold ends."""
+    return holds.held(records)
 
 
 def delete_records(target: Target) -> int:

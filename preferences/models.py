@@ -106,14 +106,18 @@ class Preference(Captured):
 
     noun: ClassVar[str] = "preference"
 
-    # Every index begins with the tenant: one of its own would answer nothing more.
+    # Every index begins with the tenant: one of its own would answer nothing more. The foreign keys
+    # to persons and purposes name the tenant too, and stand in sql/preferences.sql.
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
     scope = models.CharField(max_length=300, db_collation="C")
     key = models.CharField(max_length=200, db_collation="C")
     subject = models.ForeignKey(
-        Subject, on_delete=models.PROTECT, null=True, help_text="Whose data it is, if anyone's."
+        Subject, on_delete=models.PROTECT, null=True, db_constraint=False,
+        help_text="Whose data it is, if anyone's.",
+    )  # fmt: skip
+    purpose = models.ForeignKey(
+        Purpose, on_delete=models.PROTECT, null=True, db_constraint=False, db_index=False
     )
-    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT, null=True, db_index=False)
     value = JSONTextField()
     tags = ArrayField(models.CharField(max_length=64), default=list)
     metadata = JSONTextField(default="{}")

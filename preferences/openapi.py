@@ -13,7 +13,9 @@ from tenants.exceptions import (
     InvalidTTL,
     InvalidValue,
     LengthRequired,
+    Objected,
     PurposeNotAllowed,
+    Restricted,
     StaleRevision,
     TooLarge,
     UndeclaredKey,
@@ -173,7 +175,7 @@ BATCH_ANSWER: Schema = {
 
 ADDRESS = (InvalidScope, InvalidKey)
 BODY = (InvalidJSON, LengthRequired, TooLarge, UnsupportedMediaType)
-GATE = (ConsentRequired, PurposeNotAllowed)
+GATE = (ConsentRequired, PurposeNotAllowed, Objected, Restricted)
 WRITES = (
     *ADDRESS, *BODY, *GATE, InvalidValue, InvalidRevision, InvalidTTL, UndeclaredKey,
     StaleRevision, AlreadyExists, IdempotencyMismatch,
@@ -216,7 +218,14 @@ PUT = Operation(
 DELETE = Operation(
     summary="Delete one record.",
     answers={204: None},
-    refusals=(*ADDRESS, PurposeNotAllowed, InvalidRevision, StaleRevision, IdempotencyMismatch),
+    refusals=(
+        *ADDRESS,
+        PurposeNotAllowed,
+        Restricted,
+        InvalidRevision,
+        StaleRevision,
+        IdempotencyMismatch,
+    ),
     request_headers=("If-Match", "Idempotency-Key"),
     answer_headers=("Idempotency-Replayed",),
 )

@@ -100,11 +100,15 @@ def note_disclosure(*, caller: Caller, subject: str) -> None:
 
 def readings_about(*, tenant_id: int, subject: str) -> QuerySet[Reading]:
     """Return who else read what about one person. Inside a unit of work or a snapshot."""
-    return Reading.objects.filter(
+    about = Reading.objects.filter(
         tenant_id=tenant_id,
         # The id first: the rows of one person are found by it.
         subject_id=RawSQL("consentful_subject_id(%s, %s)", [tenant_id, subject]),
-    ).select_related("preference__purpose")
+    )
+    return about.select_related("preference__purpose").only(
+        # Not the values, which nobody asks for here.
+        "reader", "day", "at", "preference__scope", "preference__key", "preference__purpose__slug",
+    )  # fmt: skip
 
 
 def purge_readings(*, tenant_id: int) -> int:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from preferences.services import Mode, Write
+from preferences.attempts import Mode, Write
 from preferences.values import (
     check_deadline,
     check_metadata,

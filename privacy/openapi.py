@@ -1,7 +1,10 @@
 """The schemas of a person's own data, as the OpenAPI document shows them."""
 
 from consent.openapi import ENTRY, STATE
+from consent.rights_openapi import STAND
+from preferences.openapi import HELD as HOLD
 from preferences.openapi import RECORD
+from privacy.exports import FORMAT
 from tenants.exceptions import InvalidScope
 from tenants.openapi import Operation, Schema, listed, named
 
@@ -77,6 +80,17 @@ DATA = Operation(
                         "properties": {"history": {"type": "array", "items": DECISION}},
                     },
                 },
+                "confirmations": ITEMS,
+                "restrictions": ITEMS,
+                "objections": {
+                    "type": "array",
+                    "items": {
+                        "allOf": [STAND],
+                        "properties": {"history": {"type": "array", "items": DECISION}},
+                    },
+                },
+                "holds": {"type": "array", "items": HOLD},
+                "guardians": ITEMS,
                 "serving": ITEMS,
                 "preferences": {"type": "array", "items": HELD},
             },
@@ -119,3 +133,56 @@ ACTIVITY = Operation(
     },
     refusals=(InvalidScope,),
 )  # fmt: skip
+
+EXPORT = Operation(
+    summary="Everything that is held about one person, as one document with a manifest",
+    answers={
+        200: named(
+            "PersonalDataExport",
+            {
+                "type": "object",
+                "description": "Its own JSON Schema says more; with `format=html` it is a page.",
+                "required": [
+                    "format", "schema", "tenant", "subject", "taken_at", "purposes", "parts",
+                    "manifest",
+                ],
+                "properties": {
+                    "format": {"const": FORMAT},
+                    "schema": {**TEXT, "format": "uri"},
+                    "tenant": TEXT,
+                    "subject": TEXT,
+                    "taken_at": TIME,
+                    "purposes": ITEMS,
+                    "parts": {"type": "object", "additionalProperties": ITEMS},
+                    "manifest": {
+                        "type": "object",
+                        "required": ["count", "parts"],
+                        "properties": {
+                            "count": {"type": "integer"},
+                            "parts": {
+                                "type": "array",
+                                "items": {
+                                    "type": "object",
+                                    "required": ["name", "holds", "count", "sha256"],
+                                    "properties": {
+                                        "name": TEXT,
+                                        "holds": TEXT,
+                                        "count": {"type": "integer"},
+                                        "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+                                    },
+                                },
+                            },
+                        },
+                    },
+                },
+            },
+        )
+    },
+    refusals=(InvalidScope,),
+    answer_headers=("Content-Disposition",),
+)  # fmt: skip
+
+EXPORT_SCHEMA = Operation(
+    summary="The JSON Schema of the export",
+    answers={200: {"type": "object"}},
+)

@@ -2,7 +2,8 @@
 
 from django.urls import path, re_path
 
-from privacy import erasure_views, views
+from privacy import erasure_views, export_views, views
+from privacy.exports import SCHEMA
 from tenants.views import UnknownRoute
 
 urlpatterns = [
@@ -19,6 +20,8 @@ urlpatterns = [
     path(
         "tenants/<str:tenant>/subjects/<str:subject>/activity", views.SubjectActivityView.as_view()
     ),
+    path("tenants/<str:tenant>/subjects/<str:subject>/export", export_views.ExportView.as_view()),
+    path(f"schemas/{SCHEMA.name}", export_views.ExportSchemaView.as_view()),
     # Last of all: what no route names is answered in the same form everywhere.
     re_path(r"", UnknownRoute.as_view()),
 ]

@@ -35,7 +35,7 @@ BYPASS = """
                    AND pg_has_role(session_user, c.relowner, 'MEMBER')),
            (SELECT coalesce(array_agg(c.relname::text ORDER BY c.relname), '{}') FROM pg_class c
             JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'public'
-            WHERE c.relkind = 'r' AND NOT c.relrowsecurity AND c.relname ^@ 'consentful_'
+            WHERE c.relkind IN ('r', 'p') AND NOT c.relrowsecurity AND c.relname ^@ 'consentful_'
               AND c.relname <> ALL (%s))
     FROM pg_roles r WHERE r.rolname = session_user
 """

@@ -66,11 +66,9 @@ class Subject(Captured):
     )
 
     class Meta:
+        # consentful_subject_in_tenant, unique on (tenant, id), is in sql/tenants.sql: composite keys
+        # point at it, and the admin pages by it.
         db_table = "consentful_subject"
-        indexes = [
-            # The admin pages by key through a tenant.
-            models.Index(fields=["tenant", "id"], name="consentful_subject_pages")
-        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "external_id"], name="consentful_subject_external_id"

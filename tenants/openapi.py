@@ -87,6 +87,7 @@ HEADERS: Mapping[str, tuple[str, Schema]] = {
 QUERY: Mapping[str, Schema] = {
     "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 50},
     "reason": {"type": "string", "minLength": 1, "maxLength": 500},
+    "format": {"type": "string", "enum": ["json", "html"], "default": "json"},
     "mode": {"type": "string", "enum": ["upsert"]},
     "revision": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
     "after": {"type": "integer", "minimum": 0},

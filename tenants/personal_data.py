@@ -81,8 +81,8 @@ def export(*, tenant_id: int, subject: str, store: str) -> Iterator[Item]:
             for role in in_pieces(roles.exclude(user_id=None)):
                 yield {"role": role.permission.codename.removeprefix("act_as_")}
         case "guardians":
-            over = Guardianship.objects.filter(tenant_id=tenant_id, subject=person)
-            for guardian in in_pieces(over.select_related("user")) if person else ():
+            guardians = Guardianship.objects.filter(tenant_id=tenant_id, subject=person)
+            for guardian in in_pieces(guardians.select_related("user")) if person else ():
                 yield {
                     "guardian": guardian.user.get_username(),
                     "evidence": guardian.evidence,

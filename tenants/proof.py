@@ -12,7 +12,7 @@ from typing import Any
 from django.db import IntegrityError
 from django.utils import timezone
 
-from audit import retention
+from audit import partitions, retention
 from audit.actors import SYSTEM, Actor
 from audit.chains import last_cut
 from audit.checkpoints import Checkpoint, check_checkpoints, read_log, sign_checkpoint, sign_cut
@@ -167,6 +167,22 @@ def trim_trail(
     """
     Cut what is older from a tenant's trail, as the owner of the tables; return how many events.
 
+    Args:
+        kept: where the checkpoints are that the trail is compared with.
+
+    Raises:
+        ProofRefused, SigningKeyMissing, StoreFailed: see `cut_trail`.
+    """
+    cut_trail(tenant_id, name, keep=keep, actor=actor, kept=kept)
+    return drop_cut_events(tenant_id, tell=tell)
+
+
+def cut_trail(
+    tenant_id: int, name: str, *, keep: timedelta, actor: Actor, kept: Store | None = None
+) -> None:
+    """
+    Decide that what is older goes from a tenant's trail, as the owner of the tables. Deletes nothing.
+
     The trail is verified first, and what is signed about the last link that goes is kept with the
     cut. Every live row whose last event goes gets a new one, ``….snapshot``.
 
@@ -179,8 +195,7 @@ def trim_trail(
     """
     present_key()  # asked before anything is written
     log = read_checkpoints(tenant_id, kept)
-    connection: Any = store()
-    with connection.as_owner() if hasattr(connection, "as_owner") else nullcontext():
+    with as_owner():
         seal(tenant_id, using=database())
         with unit_of_work(tenant_id=tenant_id, actor=actor):
             findings = verify(tenant_id, using=database(), checkpoints=log)
@@ -194,6 +209,33 @@ def trim_trail(
             with unit_of_work(tenant_id=tenant_id, actor=actor):
                 signed = sign_cut(tenant_id, name, upto, using=database())
             retention.cut(signed, actor=actor, using=database())
+
+
+def drop_cut_events(tenant_id: int, *, tell: Callable[[int], object] = lambda total: None) -> int:
+    """Delete what was cut from a tenant's trail, as the owner of the tables; return how many events."""
+    with as_owner():
         dropped = retention.drop_cut(tenant_id, using=database(), tell=tell)
         seal(tenant_id, using=database())
     return dropped
+
+
+def drop_cut_parts() -> int:
+    """
+    Drop the parts of the table of events of which everything is cut; return how many events.
+
+    Once every trail is cut, and before what is left is deleted row by row. Does nothing where the
+    table has no parts.
+    """
+    with as_owner():
+        if not partitions.has_parts(using=database()):
+            return 0
+        return partitions.drop_covered(using=database())
+
+
+def as_owner() -> AbstractContextManager[Any]:
+    """Use the login that owns the tables inside a block, where there is one of its own."""
+    connection: Any = store()
+    found: AbstractContextManager[Any] = (
+        connection.as_owner() if hasattr(connection, "as_owner") else nullcontext()
+    )
+    return found

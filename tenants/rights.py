@@ -99,3 +99,12 @@ def grant_runtime_rights(*, using: str) -> None:
                     cursor.execute(
                         sql.SQL(statement).format(where, name).as_string(cursor.connection)
                     )
+                # Parts of a table are reached through it alone.
+                cursor.execute(
+                    "SELECT relname FROM pg_inherits JOIN pg_class ON oid = inhrelid"
+                    " WHERE inhparent = %s::regclass",
+                    [table],
+                )
+                for (part,) in cursor.fetchall():
+                    taken = sql.SQL("REVOKE ALL ON {} FROM {}").format(sql.Identifier(part), name)
+                    cursor.execute(taken.as_string(cursor.connection))

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from django.db import transaction
 
+from tenants.restores import check_current
 from tenants.units import store
 
 
@@ -19,8 +20,10 @@ def snapshot(*, tenant_id: int) -> Iterator[None]:
     Run the block as one read-only transaction in which every statement sees the same rows.
 
     Raises:
+        StoreUnavailable: the database is an older copy that awaits its erasures.
         RuntimeError: a transaction is open already, which has seen other moments.
     """
+    check_current()
     connection = store()
     if connection.in_atomic_block:
         raise RuntimeError("A snapshot begins its own transaction: leave the open one first.")

@@ -67,6 +67,13 @@ def database(
                 )
             )
         connection.close()
+        with connect("runtime", "postgres") as ender:
+            # A pooler keeps its connections, and a template must have none.
+            ender.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = %s AND usename = current_user",
+                [name],
+            )
         copy_database(name, f"{name}_empty")
         yield name
         connection.close()

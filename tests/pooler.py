@@ -24,6 +24,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from config.embedded import PORT, SUPERUSER, _has_capability, get_embedded_server
 from config.postgresql.bootstrap import DATABASE, OWNER, RUNTIME, prepare_logins_and_database
+from tests.cluster import DIRECTORY
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -161,7 +162,7 @@ def find_server() -> dict[str, dict[str, object]]:
             for login, name in names.items()
             if os.environ.get(name)
         }
-    host = get_embedded_server(Path(os.environ.get("DATA_DIR") or ROOT / ".data")).acquire()
+    host = get_embedded_server(DIRECTORY).acquire()
     prepare_logins_and_database(host)
     shared: dict[str, object] = {"host": host, "port": PORT, "dbname": DATABASE}
     logins = {"runtime": RUNTIME, "owner": OWNER, "superuser": SUPERUSER}

@@ -8,9 +8,11 @@ owner then needs CREATEDB. Everything else is pinned, whatever the environment h
 import os
 from pathlib import Path
 
+from config.environment import read_database
 from config.logs import make_logging
 from config.settings import *  # noqa: F403
-from config.settings import DATABASES, MIDDLEWARE
+from config.settings import MIDDLEWARE
+from tests.cluster import DIRECTORY
 
 SECRET_KEY = "for-tests-alone"
 SIGNING_KEY = None
@@ -37,6 +39,8 @@ MIDDLEWARE[MIDDLEWARE.index("whitenoise.middleware.WhiteNoiseMiddleware")] = (
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
+DATA_DIR = DIRECTORY
+DATABASES = {"default": read_database(DATA_DIR)}
 #: Runs that share a server have databases of their own, named after their process.
 TEST_DATABASE_PREFIX = "test_consentful_"
 DATABASES["default"]["TEST"] = {"NAME": f"{TEST_DATABASE_PREFIX}{os.getpid()}"}

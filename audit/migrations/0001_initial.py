@@ -92,6 +92,7 @@ class Migration(migrations.Migration):
                 "indexes": [
                     models.Index(fields=["tenant_id", "id"], name="consentful_event_tenant"),
                     models.Index(
+                        condition=models.Q(("record__isnull", False)),
                         fields=["tenant_id", "record", "record_id", "id"],
                         name="consentful_event_record",
                     ),
@@ -107,30 +108,28 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Seal",
             fields=[
-                ("id", models.BigAutoField(primary_key=True, serialize=False)),
-                ("tenant_id", models.BigIntegerField()),
-                ("sequence", models.BigIntegerField()),
-                ("previous", models.CharField(max_length=64)),
-                ("hash", models.CharField(max_length=64)),
-                ("at", models.DateTimeField()),
                 (
                     "event",
                     models.OneToOneField(
                         db_constraint=False,
                         on_delete=django.db.models.deletion.DO_NOTHING,
+                        primary_key=True,
                         related_name="seal",
+                        serialize=False,
                         to="consentful_audit.event",
                     ),
                 ),
+                ("tenant_id", models.BigIntegerField()),
+                ("sequence", models.BigIntegerField()),
+                ("previous", models.CharField(max_length=64)),
+                ("hash", models.CharField(max_length=64)),
+                ("at", models.DateTimeField()),
             ],
             options={
                 "db_table": "consentful_audit_seal",
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("tenant_id", "sequence"), name="consentful_seal_sequence"
-                    ),
-                    models.UniqueConstraint(
-                        fields=("tenant_id", "previous"), name="consentful_seal_previous"
                     ),
                 ],
             },

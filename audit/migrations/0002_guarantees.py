@@ -11,6 +11,7 @@ class Migration(migrations.Migration):
     dependencies = [("consentful_audit", "0001_initial")]
 
     operations = [
+        migrations.RunSQL((SQL / "ids.sql").read_text("utf-8")),
         migrations.RunSQL((SQL / "foundation.sql").read_text("utf-8")),
         migrations.RunSQL((SQL / "capture.sql").read_text("utf-8")),
         migrations.RunSQL((SQL / "compile.sql").read_text("utf-8")),

@@ -33,27 +33,31 @@ BEGIN
 END
 $$;
 
--- Repeat what one live row is, so that the proof of it survives the events before. The row is
--- locked meanwhile, so that no change can come between what is read and its event.
-CREATE FUNCTION consentful_snapshot(target regclass, noun text, row_id bigint, context text)
-RETURNS boolean
+-- Repeat what live rows are, so that the proof of them survives the events before; returns the ids
+-- of those whose event was written. The rows are locked meanwhile, so that no change can come
+-- between what is read and its event. Whoever holds several locks must wait for none, or two that
+-- lock in different orders wait in a circle: so rows that somebody has locked are passed over,
+-- unless one alone is asked for.
+CREATE FUNCTION consentful_snapshot(target regclass, noun text, row_ids bigint[], context text)
+RETURNS bigint[]
 LANGUAGE plpgsql
 SET search_path = public, pg_temp
 SET timezone = 'UTC'
 SET lock_timeout = '3s'
 AS $$
 DECLARE
-    row_json json;
-    revision text;
+    live record;
+    written bigint[] := '{}';
 BEGIN
     PERFORM set_config('consentful.context', context, true);
-    EXECUTE format('SELECT to_json(t), t.revision FROM %s AS t WHERE t.id = $1 FOR SHARE', target)
-    INTO row_json, revision USING row_id;
-    IF row_json IS NULL THEN
-        RETURN false;
-    END IF;
-    PERFORM consentful_append_row(noun, 'snapshot', row_json, revision);
-    RETURN true;
+    FOR live IN EXECUTE format(
+        'SELECT t.id, to_json(t) AS row_json, t.revision FROM %s AS t WHERE t.id = ANY ($1) FOR SHARE %s',
+        target, CASE WHEN cardinality(row_ids) > 1 THEN 'SKIP LOCKED' END) USING row_ids
+    LOOP
+        PERFORM consentful_append_row(noun, 'snapshot', live.row_json, live.revision);
+        written := written || live.id;
+    END LOOP;
+    RETURN written;
 END
 $$;
 
@@ -135,7 +139,7 @@ CREATE TRIGGER consentful_insert_only BEFORE UPDATE OR DELETE ON consentful_audi
 CREATE TRIGGER consentful_insert_only_all BEFORE TRUNCATE ON consentful_audit_cut
     FOR EACH STATEMENT EXECUTE FUNCTION consentful_refuse('Cuts are insert-only.');
 
-REVOKE EXECUTE ON FUNCTION consentful_snapshot(regclass, text, bigint, text) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION consentful_snapshot(regclass, text, bigint[], text) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION consentful_uncovered(bigint, bigint) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION consentful_cut(bigint, bigint, text, text, text) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION consentful_drop_cut(bigint, integer) FROM PUBLIC;

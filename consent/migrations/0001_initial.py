@@ -156,19 +156,26 @@ class Migration(migrations.Migration):
                 (
                     "subject",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, to="consentful_tenants.subject"
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="consentful_tenants.subject",
                     ),
                 ),
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, to="consentful_tenants.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="consentful_tenants.tenant",
                     ),
                 ),
                 (
                     "purpose",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, to="consentful_consent.purpose"
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="consentful_consent.purpose",
                     ),
                 ),
             ],
@@ -243,19 +250,26 @@ class Migration(migrations.Migration):
                 (
                     "subject",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, to="consentful_tenants.subject"
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="consentful_tenants.subject",
                     ),
                 ),
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, to="consentful_tenants.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="consentful_tenants.tenant",
                     ),
                 ),
                 (
                     "purpose",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, to="consentful_consent.purpose"
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="consentful_consent.purpose",
                     ),
                 ),
             ],
@@ -386,24 +400,6 @@ class Migration(migrations.Migration):
         migrations.AlterUniqueTogether(
             name="purposeuserpermission",
             unique_together={("user", "permission", "content_object")},
-        ),
-        migrations.AlterField(
-            model_name="consententry",
-            name="tenant",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.PROTECT,
-                to="consentful_tenants.tenant",
-            ),
-        ),
-        migrations.AlterField(
-            model_name="consentstate",
-            name="tenant",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.PROTECT,
-                to="consentful_tenants.tenant",
-            ),
         ),
         migrations.AddIndex(
             model_name="consententry",

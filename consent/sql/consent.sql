@@ -119,14 +119,17 @@ $$;
 CREATE FUNCTION consentful_is_restricted(tenant bigint, who bigint, record_key text) RETURNS boolean
 LANGUAGE plpgsql STABLE
 AS $$
+DECLARE
+    what text := (SELECT s.restricted FROM consentful_subject s
+                  WHERE s.tenant_id = tenant AND s.id = who);
 BEGIN
-    RETURN EXISTS (
-        SELECT FROM consentful_subject s
-        WHERE s.tenant_id = tenant AND s.id = who AND (
-            s.restricted = 'all' OR s.restricted = 'keys' AND record_key IS NOT NULL AND EXISTS (
-                SELECT FROM consentful_restriction r
-                WHERE r.tenant_id = tenant AND r.subject_id = who AND r.key = record_key
-                  AND r.lifted_by IS NULL)));
+    IF what = 'keys' THEN
+        RETURN EXISTS (
+            SELECT FROM consentful_restriction r
+            WHERE r.tenant_id = tenant AND r.subject_id = who AND r.key = record_key
+              AND r.lifted_by IS NULL);
+    END IF;
+    RETURN what IS NOT NULL;
 END
 $$;
 

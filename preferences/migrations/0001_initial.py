@@ -192,6 +192,7 @@ class Migration(migrations.Migration):
                 (
                     "purpose",
                     models.ForeignKey(
+                        db_constraint=False,
                         db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
@@ -201,6 +202,7 @@ class Migration(migrations.Migration):
                 (
                     "subject",
                     models.ForeignKey(
+                        db_constraint=False,
                         help_text="Whose data it is, if anyone's.",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,

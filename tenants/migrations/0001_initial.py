@@ -99,7 +99,9 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, to="consentful_tenants.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="consentful_tenants.tenant",
                     ),
                 ),
             ],
@@ -321,18 +323,5 @@ class Migration(migrations.Migration):
                 name="consentful_token_bound_to_tenant",
                 violation_error_message="A token on behalf of a person belongs to one tenant.",
             ),
-        ),
-        migrations.AlterField(
-            model_name="subject",
-            name="tenant",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.PROTECT,
-                to="consentful_tenants.tenant",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="subject",
-            index=models.Index(fields=["tenant", "id"], name="consentful_subject_pages"),
         ),
     ]

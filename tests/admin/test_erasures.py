@@ -136,7 +136,9 @@ def test_a_forgotten_person_is_a_pseudonym_and_found_by_its_reference(
     for text in (erasure.reference, pseudonym, f"subject {erasure.subject_id}", NAME):
         found = operator.get(url(Erasure, "changelist"), {"q": text}).text
         assert erasure.reference in found
-        rest = found.replace(f'value="{NAME}"', "").replace(f"q={NAME}", "")
+        rest = (
+            found.replace(f'value="{NAME}"', "").replace(f"q={NAME}", "").replace(f"q%3D{NAME}", "")
+        )
         assert re.findall(f".{{0,60}}{NAME}.{{0,20}}", rest) == []
     assert erasure.reference not in operator.get(url(Erasure, "changelist"), {"q": "bob"}).text
     by_person = operator.get(url(Erasure, "changelist"), {"subject": erasure.subject_id}).text

@@ -23,6 +23,7 @@ from consent.models import (
 from preferences.models import Definition, Preference
 from privacy.models import Erasure
 from tenants.admin_base import TenantModelAdmin
+from tenants.guardians import grant_guardianship
 from tenants.models import Subject, Tenant, TenantGroupPermission, TenantUserPermission, Token
 from tenants.roles import Role
 from tenants.services import grant_role
@@ -70,10 +71,11 @@ def fill(tenant):
     assert api.give("me", "support", locale="en").status in (200, 201)
     assert api.write("user::alice", "nickname", "value-nobody-sees").status == 201
     assert agent.token
+    assert api.put("subjects/me/restrictions/other", {}).status == 200
+    grant_guardianship(
+        tenant_id=tenant.pk, username="alice", subject="kim", evidence="a paper", actor=SYSTEM
+    )
     staff = API(tenant.slug, make_persona(tenant, "operator").token)
-    why = {"evidence": "a letter"}
-    assert staff.put("subjects/ward/restrictions/theme", why).status == 200
-    assert staff.put("subjects/ward/guardians/alice", why).status in (200, 201)
     erased = staff.post("subjects/bob/erasures", {"keys": ["theme"]}, query={"reason": "asked"})
     assert erased.status == 201
     group = Group.objects.create(name=unique("group"))
@@ -113,7 +115,7 @@ def test_the_pages_that_exist():
         "Tenant", "Subject", "TenantUserPermission", "TenantGroupPermission", "Token", "Purpose",
         "Notice", "Definition", "UndeclaredRule", "PurposeUserPermission",
         "PurposeGroupPermission", "Preference", "ConsentEntry", "ConsentState", "Event", "Seal",
-        "Guardianship", "Restriction", "Erasure",
+        "Restriction", "Guardianship", "Erasure",
     }  # fmt: skip
 
 

@@ -24,6 +24,8 @@ from tests.rights.conftest import rich_catalog
 
 WHY = "Ticket 42"
 HELD = f"{url(Preference, 'changelist')}?state=held"
+#: How a list shows whose record it is; the help of its search names persons, too.
+ALICES = '<td class="field-scope">user::alice</td>'
 
 
 @pytest.fixture
@@ -55,11 +57,11 @@ def test_a_record_is_held_and_released(tenant: Tenant, alice: API, operator: Ope
         ({"reason": WHY, "until": "2001-01-01T00:00:00Z"}, "must lie in the future"),
     ):
         assert words in operator.post(hold, typed).text
-    assert "theme" not in operator.get(HELD).text
+    assert ALICES not in operator.get(HELD).text
     answer = operator.post(hold, {"reason": "Case 12", "until": "2990-01-01T00:00:00Z"})
     assert (answer.status_code, answer["Location"]) == (302, HELD)
     listed = operator.get(HELD).text
-    assert "user::alice" in listed
+    assert ALICES in listed
     assert "held</span>" in listed
     shown = operator.get(url(Preference, "change", row.pk)).text
     assert "Case 12" in shown
@@ -82,9 +84,9 @@ def test_a_hold_that_ended_by_itself_is_not_listed(
     hold = url(Preference, "hold", row_of(tenant, "user::alice", "theme").pk)
     until = format_time(frozen.now + timedelta(seconds=60))
     assert operator.post(hold, {"reason": WHY, "until": until}).status_code == 302
-    assert "user::alice" in operator.get(HELD).text
+    assert ALICES in operator.get(HELD).text
     frozen.move(120)
-    assert "user::alice" not in operator.get(HELD).text
+    assert ALICES not in operator.get(HELD).text
 
 
 def test_only_a_persons_record_is_held(tenant: Tenant, staff: API, operator: Operator) -> None:
@@ -149,9 +151,10 @@ def test_objecting_and_lifting(tenant: Tenant, alice: API, operator: Operator) -
         ("objected", "Call of Monday"), ("objection_lifted", "Taken back"),
     ]  # fmt: skip
     assert logged(operator) == [f"consent entry {entry.pk}" for entry in entries]
+    before = len(events_of(tenant))
     answer = operator.post(f"{page}&purpose=support", {"evidence": "no right"})
-    assert "no such purpose" in answer.text or answer.status_code == 302
-    assert len(events_of(tenant, "consent.objected")) <= 1
+    assert "act-form" not in answer.text  # against consent there is no such right
+    assert len(events_of(tenant)) == before
 
 
 def test_guardians_are_appointed_and_ended(tenant: Tenant, alice: API, operator: Operator) -> None:
@@ -161,21 +164,20 @@ def test_guardians_are_appointed_and_ended(tenant: Tenant, alice: API, operator:
     shown = operator.get(url(Subject, "change", person(tenant).pk)).text
     assert add in shown
     assert 'value="alice"' in operator.get(add).text
-    body = {"username": "bob", "subject": "alice", "evidence": "Court paper", "expires_at": ""}
-    assert "No login of this name" in operator.post(add, {**body, "username": "nobody"}).text
+    body = {"user": "bob", "subject": "alice", "evidence": "Court paper", "expires_at": ""}
+    assert "no login of this name" in operator.post(add, {**body, "user": "nobody"}).text
+    assert operator.post(add, {**body, "expires_at": "soon"}).status_code == 200
     assert operator.post(add, body).status_code == 302
     with unit_of_work(tenant_id=tenant.pk, actor=SYSTEM):
         row = Guardianship.objects.get(tenant=tenant)
     listed = operator.get(f"{url(Guardianship, 'changelist')}?subject={person(tenant).pk}").text
     assert url(Guardianship, "change", row.pk) in listed
     assert "Court paper" not in listed
-    end = url(Guardianship, "end", row.pk)
-    assert end in operator.get(url(Guardianship, "change", row.pk)).text
-    assert operator.post(end, {"reason": "Of age"}).status_code == 302
+    assert operator.post(url(Guardianship, "delete", row.pk), {"post": "yes"}).status_code == 302
     with unit_of_work(tenant_id=tenant.pk, actor=SYSTEM):
         assert not Guardianship.objects.filter(tenant=tenant).exists()
     [event] = events_of(tenant, "guardianship.deleted")
-    assert (event.reason, event.actor) == ("Of age", operator.user.username)
+    assert event.actor == operator.user.username
     assert logged(operator) == [f"guardianship {row.pk}"] * 2
 
 
@@ -195,7 +197,7 @@ def deeds(tenant: Tenant, staff: API) -> list[tuple[str, dict[str, str]]]:
         (url(Restriction, "restrict") + "?subject=alice", why),
         (url(Restriction, "lift", restriction.pk), {"reason": WHY}),
         (url(ConsentEntry, "objections") + "?subject=alice&purpose=news", why),
-        (url(Guardianship, "end", guardianship.pk), {"reason": WHY}),
+        (url(Guardianship, "delete", guardianship.pk), {"post": "yes"}),
     ]
 
 
@@ -223,7 +225,8 @@ def test_staff_of_another_tenant_do_nothing(tenant: Tenant, staff: API) -> None:
     before = changes(tenant)
     for address, body in pages:
         text = stranger.get(address).text
-        assert "theme" not in text
+        assert "theme<" not in text
+        assert "Letter" not in text
         stranger.post(address, body)
     assert changes(tenant) == before
 

@@ -123,12 +123,14 @@ def rewrite_chain(world: World, attack: Any) -> None:
     previous = GENESIS
     for link in links:
         attack(
-            "UPDATE consentful_audit_seal SET previous = %s WHERE id = %s", f"-{link.pk}", link.pk
+            "UPDATE consentful_audit_seal SET previous = %s WHERE event_id = %s",
+            f"-{link.pk}",
+            link.pk,
         )
     for link in links:
         text = chain_hash(link.sequence, previous, content(events[link.event_id]))
         attack(
-            "UPDATE consentful_audit_seal SET previous = %s, hash = %s WHERE id = %s",
+            "UPDATE consentful_audit_seal SET previous = %s, hash = %s WHERE event_id = %s",
             previous, text, link.pk,
         )  # fmt: skip
         previous = text

@@ -51,7 +51,7 @@ def run(*arguments: object) -> str:
 def snapshot(owner: psycopg.Connection[Any], model: Any, row_id: int) -> None:
     owner.execute(
         "SELECT consentful_snapshot(%s::regclass, %s, %s, '{}')",
-        [model._meta.db_table, model.noun, row_id],
+        [model._meta.db_table, model.noun, [row_id]],
     )
 
 
@@ -72,7 +72,7 @@ def test_a_checkpoint_that_anybody_can_fetch_is_no_leave_to_cut(
         table = "consent_entry" if noun == "consent" else noun
         owner_connection.execute(
             "SELECT consentful_snapshot(%s::regclass, %s, %s, '{}')",
-            [f"consentful_{table}", noun, row_id],
+            [f"consentful_{table}", noun, [row_id]],
         )
     owner_connection.execute(
         "SELECT consentful_cut(%s, %s, %s, %s, '{}')",

@@ -18,7 +18,7 @@ from audit.models import Cut, Event, Seal
 from preferences.models import Preference
 from tenants.proof import trim_trail
 from tenants.units import unit_of_work
-from tests.audit.conftest import ACTOR, World, create_preference
+from tests.audit.conftest import ACTOR, World, create_preference, opened
 from tests.audit.test_checkpoints import key, new_key  # noqa: F401  a fixture
 
 NOTHING_KEPT = timedelta(0)
@@ -114,7 +114,7 @@ def test_the_owner_deletes_nothing_that_no_cut_covers(
 def test_the_login_that_serves_can_cut_nothing(world: World) -> None:
     for call in (
         "consentful_cut(1, 1, '', '', '{}')", "consentful_drop_cut(1, 1)",
-        "consentful_uncovered(1, 1)", "consentful_snapshot('consentful_tenant', 'x', 1, '{}')",
+        "consentful_uncovered(1, 1)", "consentful_snapshot('consentful_tenant', 'x', '{1}', '{}')",
         "consentful_append_row('x', 'x', '{}', '')",
     ):  # fmt: skip
         with pytest.raises(Exception, match="permission denied for function"):
@@ -166,7 +166,7 @@ def test_a_row_that_changes_meanwhile_has_its_events_in_order(
             target=owner_connection.execute,
             args=(
                 "SELECT consentful_snapshot('consentful_preference', 'preference', %s, '{}')",
-                [world.preference.pk],
+                [[world.preference.pk]],
             ),
         )
         waiting.start()
@@ -175,6 +175,28 @@ def test_a_row_that_changes_meanwhile_has_its_events_in_order(
     waiting.join(10)
     world.seal()
     assert actions(world)[-2:] == ["preference.replaced", "preference.snapshot"]
+    assert world.verify() == []
+
+
+def test_rows_that_somebody_has_locked_are_waited_for_one_by_one(world: World) -> None:
+    """Two batches of writes that lock in another order would else wait in a circle with it."""
+    with unit_of_work(tenant_id=world.id, actor=ACTOR):
+        others = [create_preference(world.tenant, key).pk for key in ("a", "b", "c")]
+    world.seal()
+    with opened(world) as second:
+        second.execute("SELECT FROM consentful_preference WHERE id = %s FOR UPDATE", [others[1]])
+        with connection.as_owner(), connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT consentful_snapshot('consentful_preference', 'preference', %s, '{}')",
+                [[world.preference.pk, *others]],
+            )
+            (written,) = cursor.fetchone()
+        assert set(written) == {world.preference.pk, others[0], others[2]}
+        # Its owner changed nothing, so its last event still has to be repeated.
+        second.rollback()
+        assert trim(world) > 0
+    assert actions(world).count("preference.snapshot") == 4
+    world.seal()
     assert world.verify() == []
 
 

@@ -1,5 +1,9 @@
 """The chain: the same text in both languages, and no event before the one it follows."""
 
+from typing import Any
+
+import psycopg
+import pytest
 from django.db import connection
 
 from audit.models import Event, Seal
@@ -86,4 +90,45 @@ def test_events_of_one_record_are_sealed_in_their_order(world: World) -> None:
         )
     assert len(sealed) == 5
     assert [before for before, _ in sealed] == [None, *(after for _, after in sealed[:-1])]
+    assert world.verify() == []
+
+
+def test_no_second_link_follows_a_link(
+    world: World, owner_connection: psycopg.Connection[Any]
+) -> None:
+    """A fork: whoever may insert links can neither take a place again nor start beside it."""
+    statement = (
+        "INSERT INTO consentful_audit_seal (event_id, tenant_id, sequence, previous, hash, at)"
+        " SELECT -event_id, tenant_id, %s, previous, repeat('f', 64), at FROM consentful_audit_seal"
+        " WHERE tenant_id = %s AND sequence = 3"
+    )
+    for place in (3, 4, 7):
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            owner_connection.execute(statement, [place, world.id])
+    assert world.verify() == []
+
+
+def test_a_backlog_is_sealed_batch_by_batch_and_nothing_is_passed_by(world: World) -> None:
+    """A full batch ends among events that wait; an older transaction commits in between."""
+    with opened(world) as older:
+        older.execute(
+            "UPDATE consentful_preference SET seen_count = 2 WHERE id = %s", [world.preference.pk]
+        )
+        with unit_of_work(tenant_id=world.id, actor=ACTOR):
+            for key in "abcdef":
+                create_preference(world.tenant, key)
+        older.commit()
+    world.settle()
+    sealed = []
+    with connection.cursor() as cursor:
+        while not sealed or sealed[-1]:
+            if len(sealed) < 3:
+                with unit_of_work(tenant_id=world.id, actor=ACTOR):
+                    create_preference(world.tenant, f"meanwhile {len(sealed)}")
+            world.settle()
+            cursor.execute("SELECT consentful_seal(%s, 2)", [world.id])
+            sealed.append(cursor.fetchone()[0])
+    assert sealed == [2, 2, 2, 2, 2, 0]
+    with unit_of_work(tenant_id=world.id, actor=ACTOR):
+        assert not Event.objects.filter(tenant_id=world.id, seal=None).exists()
     assert world.verify() == []

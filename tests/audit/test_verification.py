@@ -97,7 +97,7 @@ def test_an_edit_that_mends_its_own_link_breaks_the_next(world: World, attack: A
     with unit_of_work(tenant_id=world.id, actor=ACTOR):
         link = Seal.objects.select_related("event").get(event_id=event_id)
     mended = chain_hash(link.sequence, link.previous, content(link.event))
-    attack("UPDATE consentful_audit_seal SET hash = %s WHERE id = %s", mended, link.pk)
+    attack("UPDATE consentful_audit_seal SET hash = %s WHERE event_id = %s", mended, link.pk)
     assert world.codes() == {"chain_broken"}
 
 
@@ -107,7 +107,7 @@ def test_the_last_link_mended_differs_from_the_head(world: World, attack: Any) -
     with unit_of_work(tenant_id=world.id, actor=ACTOR):
         link = Seal.objects.select_related("event").get(event_id=event_id)
     mended = chain_hash(link.sequence, link.previous, content(link.event))
-    attack("UPDATE consentful_audit_seal SET hash = %s WHERE id = %s", mended, link.pk)
+    attack("UPDATE consentful_audit_seal SET hash = %s WHERE event_id = %s", mended, link.pk)
     assert world.codes() == {"head_altered"}
 
 
@@ -137,7 +137,7 @@ def test_a_link_taken_alone_is_found(world: World, attack: Any) -> None:
 def insert_copy(attack: Any, event_id: int, **changes: str) -> int:
     """Copy an event under another id, with columns replaced by SQL expressions."""
     columns = [field.column for field in Event._meta.concrete_fields]
-    chosen = {"id": "nextval(pg_get_serial_sequence('consentful_audit_event', 'id'))", **changes}
+    chosen = {"id": "nextval('consentful_audit_event_id_seq')", **changes}
     values = ", ".join(chosen.get(column, f'"{column}"') for column in columns)
     names = ", ".join(f'"{column}"' for column in columns)
     statement = (
@@ -389,6 +389,7 @@ def test_a_state_without_entry_is_found(world: World, attack: Any) -> None:
         ("consentful_preference", "consentful_no_truncate"),
         ("consentful_audit_event", "consentful_insert_only"),
         ("consentful_audit_seal", "consentful_insert_only_all"),
+        ("consentful_audit_seal", "consentful_follow"),
         ("consentful_consent_entry", "consentful_keep_state"),
     ],
 )

@@ -82,7 +82,7 @@ def test_tables_outside_the_second_wall_are_the_named_ones(
     superuser: psycopg.Connection[Any],
 ) -> None:
     found = superuser.execute(
-        "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ^@ 'consentful_'"
+        "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relname ^@ 'consentful_'"
         " AND NOT relrowsecurity"
     ).fetchall()
     assert {name for (name,) in found} == EXEMPT_TABLES

@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("consentful_audit", "0005_names_in_events")]
+    dependencies = [("consentful_audit", "0006_partitions")]
 
     operations = [
         # What an interrupted run left behind is invalid, and in the way.
