@@ -38,9 +38,13 @@ class Housekeeper:
     def start(self) -> None:
         self._thread.start()
 
+    def ask_to_end(self) -> None:
+        """Have the process ended, and wait for nothing."""
+        self._ending.set()
+
     def stop(self) -> None:
         """End the process and wait for it."""
-        self._ending.set()
+        self.ask_to_end()
         if self._thread.ident is not None:
             self._thread.join()
 

@@ -147,3 +147,9 @@ def list_withdrawals(*, tenant_id: int, after: int, most: int) -> Sequence[Withd
         Withdrawn(id=pk, entry=entry, subject=subject, purpose=purpose, at=at)
         for pk, entry, subject, purpose, at in rows
     ]
+
+
+def newest_entry(*, tenant_id: int) -> int:
+    """Return the highest id in a tenant's ledger, 0 for none. Inside a unit of work."""
+    newest = ConsentEntry.objects.filter(tenant_id=tenant_id).order_by("-pk").first()
+    return 0 if newest is None else newest.pk

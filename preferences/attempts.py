@@ -6,7 +6,7 @@ such as an idempotency key, belongs in `preferences.services`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ from tenants.scopes import Scope
 from tenants.statements import fetch_row
 from tenants.tracing import unit_span
 from tenants.units import (
+    Unit,
     current_unit,
     record_denied,
     refusing_the_forgotten,
@@ -225,28 +226,29 @@ def conclude_delete(caller: Caller, scope: Scope, key: str, answer: Sequence[Any
 def _call(
     verb: Literal["put", "delete"], caller: Caller, scope: Scope, arguments: Mapping[str, Any]
 ) -> Sequence[Any] | None:
-    check_unit(caller, fences(scope))
-    if scope.subject is not None and current_unit() is None:
-        check_current()
-    # Without a unit around it, this one statement is the transaction.
-    traced = (
-        nullcontext()
-        if current_unit() is not None
-        else unit_span(tenant_id=caller.tenant_id, fenced=len(fences(scope)))
-    )
+    people = fences(scope)
+    traced: AbstractContextManager[object] = nullcontext()
+    if check_unit(caller, people) is None:
+        if people:
+            check_current()
+        # Without a unit around it, this one statement is the transaction.
+        traced = unit_span(tenant_id=caller.tenant_id, fenced=len(people))
     with traced, refusing_the_forgotten():
         return fetch_row(
             _STATEMENTS[verb], [caller.tenant_id, caller.actor.as_context(), *arguments.values()]
         )
 
 
-def check_unit(caller: Caller, subjects: Iterable[str]) -> None:
-    """See that a unit of work that is open is this caller's tenant's and fences these persons."""
+def check_unit(caller: Caller, subjects: Iterable[str]) -> Unit | None:
+    """Return the unit of work that is open: this caller's tenant's, with these persons fenced."""
     unit = current_unit()
-    if unit is not None and unit.tenant_id != caller.tenant_id:
+    if unit is None:
+        return None
+    if unit.tenant_id != caller.tenant_id:
         raise RuntimeError("A unit of work of another tenant is open on this connection.")
-    if unit is not None and not unit.fences.keys() >= set(subjects):
+    if not unit.fences.keys() >= set(subjects):
         raise RuntimeError("Name every subject in the outermost unit of work: fences are ordered.")
+    return unit
 
 
 #: With the types that psycopg cannot guess from a list or a None.

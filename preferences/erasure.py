@@ -7,7 +7,7 @@ Runs inside the unit of work of an erasure.
 
 from django.db.models import Q, QuerySet
 
-from preferences.holds import held
+from preferences import holds
 from preferences.models import Preference, Reading
 from tenants.personal import Target
 from tenants.units import store
@@ -27,6 +27,11 @@ def records_about(target: Target) -> QuerySet[Preference]:
     if target.purposes is not None:
         records = records.filter(purpose__slug__in=list(target.purposes))
     return records
+
+
+def held(records: QuerySet[Preference]) -> QuerySet[Preference]:
+    """Return the records under a legal hold, which no erasure touches before the hold ends."""
+    return holds.held(records)
 
 
 def delete_records(target: Target) -> int:

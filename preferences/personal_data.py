@@ -10,7 +10,6 @@ from django.db.models import Count, Max
 from audit.models import Event
 from consent.selectors import list_states
 from preferences import erasure
-from preferences.holds import held
 from preferences.models import Preference, Reading
 from preferences.readings import readings_about
 from preferences.selectors import personal_records
@@ -108,11 +107,11 @@ def erase(*, target: Target, store: str) -> Remainder | None:
         erasure.delete_readings(target)
         return NOTHING_LEFT
     erasure.delete_records(target)
-    left = held(erasure.records_about(target)).count()
+    held = erasure.held(erasure.records_about(target)).count()
     if target.is_whole:
         erasure.hide_held_records(target)
         erasure.rename_writer(target)
-    return Remainder(held=left)
+    return Remainder(held=held)
 
 
 def count(*, target: Target, store: str) -> int:

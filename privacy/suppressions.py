@@ -12,7 +12,7 @@ from typing import Any
 
 from audit.actors import SYSTEM
 from audit.stores import Store, store_at
-from consent.erasure import list_withdrawals
+from consent.erasure import list_withdrawals, newest_entry
 from privacy.conf import suppressions
 from privacy.models import Erasure
 from tenants.pseudonyms import digest, digest_with, key_name, name_digest
@@ -118,6 +118,8 @@ def suppress_withdrawals(tenant_id: int) -> int:
     known = _known_withdrawals(kept, tenant_id)
     newest = max((int(one.partition(":")[0]) for one in known), default=0)
     with unit_of_work(tenant_id=tenant_id, actor=SYSTEM):
+        # In an older copy ids are handed out again that the list knows of.
+        newest = min(newest, newest_entry(tenant_id=tenant_id))
         found = list_withdrawals(tenant_id=tenant_id, after=max(0, newest - OVERLAP), most=MOST)
     fresh = [one for one in found if f"{one.id}:{one.entry}" not in known]
     for one in fresh:

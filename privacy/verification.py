@@ -11,7 +11,7 @@ from audit.actors import SYSTEM
 from audit.models import Event
 from audit.signing import Keys
 from consent.models import ConsentEntry, ConsentState, Decision
-from preferences.holds import held
+from preferences.erasure import held
 from preferences.models import Preference
 from privacy.erasing import key_digest
 from privacy.models import Erasure

@@ -48,6 +48,7 @@ DECLARE
     fence bigint;
     person text;
     known bigint;
+    said text;
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'the consent fence needs READ COMMITTED, not %',
@@ -55,9 +56,10 @@ BEGIN
             USING ERRCODE = 'CF001',
                   HINT = 'A snapshot taken before the lock lets a write pass a withdrawal.';
     END IF;
-    PERFORM set_config('consentful.tenant', tenant::text, true),
-            set_config('consentful.context', context, true),
-            set_config('lock_timeout', '3s', true);
+    -- Assigned, since that is evaluated in place, where PERFORM runs a query.
+    said := set_config('consentful.tenant', tenant::text, true);
+    said := set_config('consentful.context', context, true);
+    said := set_config('lock_timeout', '3s', true);
     -- Everyone takes several fences in the order of their keys, so nobody waits in a circle.
     IF cardinality(subjects) > 1 THEN
         subjects := ARRAY(SELECT min(name) FROM unnest(subjects) AS name

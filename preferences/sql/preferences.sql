@@ -92,8 +92,9 @@ DECLARE
     answer consentful_answer;
     moment timestamptz := consentful_now();
     rule record;
+    said text;
 BEGIN
-    PERFORM set_config('consentful.tenant', tenant::text, true);
+    said := set_config('consentful.tenant', tenant::text, true);
     SELECT CASE WHEN p.subject_id IS NOT NULL THEN consentful_verdict(
                CASE WHEN agent IS NULL THEN true
                     ELSE consentful_serves(tenant, agent, p.purpose_id) END,

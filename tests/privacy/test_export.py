@@ -5,8 +5,12 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
+import textwrap
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,10 +21,11 @@ from django.test import Client
 from privacy import holders
 from privacy.documents import read_document
 from privacy.export_views import quality
+from privacy.holders import stores
 from tenants.documents import canonical
 from tenants.exceptions import ValidationError
 from tenants.personal import Item, Store
-from tests.conftest import run_service
+from tests.conftest import ROOT, run_service
 from tests.http.client import API, race
 from tests.http.conftest import World
 
@@ -67,9 +72,10 @@ def test_every_store_has_its_part_and_the_manifest_adds_up(filled: World) -> Non
     assert int(answer.headers["Content-Length"]) == len(answer.content)
     assert "Accept" in answer.headers["Vary"]
     counts = {name: len(items) for name, items in found.parts.items()}
-    assert counts == {
-        "identity": 1, "roles": 1, "tokens": 2, "repeats": 1, "events": 5, "staff_log": 0,
-        "consents": 1, "serving": 0, "preferences": 2, "readings": 1,
+    assert set(counts) == {store.name for _, store in stores()}
+    assert {name: count for name, count in counts.items() if count} == {
+        "identity": 1, "roles": 1, "tokens": 2, "repeats": 1, "events": 5, "consents": 1,
+        "preferences": 2, "readings": 1,
     }  # fmt: skip
     assert found.parts["consents"][0]["history"][0]["notice"].startswith("Wir merken")
     assert answer.json["manifest"]["count"] == sum(counts.values())
@@ -228,6 +234,29 @@ def test_what_was_cut_or_altered_is_refused(filled: World, change: Any, sentence
         read_document(change(raw))
     told = refused.value.detail + "".join(error.pointer for error in refused.value.errors)
     assert sentence in told
+
+
+def test_whoever_has_only_the_file_can_check_it(filled: World, tmp_path: Path) -> None:
+    """The program that the manual gives a person."""
+    filled.alice.write("me", "numbers", VALUES)
+    manual = (ROOT / "docs/how-to/see-and-take-your-data.md").read_text("utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", manual, re.S)
+    (tmp_path / "check.py").write_text(textwrap.dedent(program), "utf-8")
+    raw = filled.alice.get(PATH).content
+
+    def check(document: bytes) -> list[str]:
+        (tmp_path / "alice.json").write_bytes(document)
+        ran = subprocess.run(
+            [sys.executable, tmp_path / "check.py", tmp_path / "alice.json"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return ran.stdout.splitlines()
+
+    assert {line.rpartition(" ")[2] for line in check(raw)} == {"True"}
+    altered = check(raw.replace(b'"loud"', b'"lewd"'))
+    assert [line for line in altered if not line.endswith("True")] == ["preferences 3 False"]
+    with pytest.raises(subprocess.CalledProcessError):
+        check(raw[:-3])
 
 
 def test_other_white_space_and_order_are_the_same_document(filled: World) -> None:

@@ -1,6 +1,7 @@
 """Who else read a record: once per record, reader and day, written later, and gone with the record."""
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,6 +23,23 @@ from tests.http.client import get
 from tests.http.conftest import Clock, World
 
 WHY = {"reason": "asked for help"}
+
+
+@pytest.fixture(autouse=True)
+def by_hand(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is written but when a test does so: a busy machine would be faster than the test."""
+    stop()
+    monkeypatch.setattr(readings, "DELAY", 3600)
+    yield
+    stop()
+
+
+def stop() -> None:
+    with readings._lock:
+        timer, readings._timer = readings._timer, None
+    if timer is not None:
+        timer.cancel()
+        timer.join()
 
 
 def noted(world: World, subject: str = "alice") -> list[tuple[str, str]]:
@@ -107,7 +125,10 @@ def test_what_waits_is_written_in_one_statement(world: World) -> None:
     assert len(noted(world)) == 20
 
 
-def test_it_is_written_by_itself_a_moment_later(world: World) -> None:
+def test_it_is_written_by_itself_a_moment_later(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readings, "DELAY", 0.1)
     world.alice.write("me", "k")
     world.agent.read("user::alice", "k")
     deadline = time.monotonic() + 20

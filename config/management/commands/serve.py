@@ -96,6 +96,8 @@ class Command(BaseCommand):
             server.serve()
         finally:
             for process in beside:
+                process.ask_to_end()
+            for process in beside:
                 process.stop()
         self.tell("Consentful has stopped.", "stopped")
 
