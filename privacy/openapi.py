@@ -1,6 +1,6 @@
 """The schemas of a person's own data, as the OpenAPI document shows them."""
 
-from consent.openapi import ENTRY, STATE
+from consent.openapi import PAST, STATE
 from preferences.openapi import RECORD
 from privacy.exports import FORMAT
 from tenants.exceptions import InvalidScope
@@ -50,7 +50,7 @@ HELD: Schema = {
     },
 }
 DECISION: Schema = {
-    "allOf": [ENTRY],
+    "allOf": [PAST],
     "properties": {
         "notice": {**MAYBE_TEXT, "description": "The text that was shown."},
         "evidence": {**MAYBE_TEXT, "description": "How an operator knew of the decision."},
@@ -167,6 +167,7 @@ EXPORT = Operation(
     },
     refusals=(InvalidScope,),
     answer_headers=("Content-Disposition",),
+    pages=("text/html",),
 )  # fmt: skip
 
 EXPORT_SCHEMA = Operation(
