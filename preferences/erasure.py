@@ -7,6 +7,7 @@ Runs inside the unit of work of an erasure.
 
 from django.db.models import Q, QuerySet
 
+from preferences import holds
 from preferences.models import Preference, Reading
 from tenants.personal import Target
 from tenants.units import store
@@ -34,7 +35,7 @@ def held(records: QuerySet[Preference]) -> QuerySet[Preference]:
 
     The one place that says what a hold is to an erasure.
     """
-    return records.none()
+    return holds.held(records)
 
 
 def delete_records(target: Target) -> int:
@@ -49,7 +50,9 @@ def hide_held_records(target: Target) -> int:
 
     Nobody reads them any more, and the name is free: who comes back under it finds nothing there.
     """
-    return held(records_about(target)).update(scope=f"user::{target.pseudonym}")
+    kept = held(records_about(target))
+    kept.filter(actor__in=list(target.names)).update(actor=target.pseudonym)
+    return kept.update(scope=f"user::{target.pseudonym}")
 
 
 def records_written_by(target: Target) -> QuerySet[Preference]:
