@@ -35,8 +35,9 @@ def records(answer: Any) -> tuple[str, int, int]:
 
 
 def keys_told(world: World) -> set[str]:
-    """The keys that can still be read in the trail."""
-    return {event.key for event in world.events() if event.key is not None}
+    """The keys of records that can still be read in the trail."""
+    events = world.events()
+    return {one.key for one in events if one.record != "definition" and one.key is not None}
 
 
 def left(world: World) -> list[Preference]:
