@@ -224,8 +224,11 @@ def at_rest(owner: Connection[Any], *, keeping_indexes: bool = False) -> Iterato
         if keeping_indexes:
             continue
         constraints = owner.execute(
-            "SELECT conname, contype = 'f', pg_get_constraintdef(oid) FROM pg_constraint"
-            " WHERE conrelid = %s::regclass AND contype IN ('f', 'u') ORDER BY contype, conname",
+            "SELECT conname, contype = 'f', pg_get_constraintdef(oid) FROM pg_constraint AS c"
+            " WHERE conrelid = %s::regclass AND (contype = 'f' OR contype = 'u' AND NOT EXISTS ("
+            # What the keys of other tables point at stays.
+            "  SELECT FROM pg_constraint AS key WHERE key.contype = 'f' AND key.conindid = c.conindid))"
+            " ORDER BY contype, conname",
             [table],
         ).fetchall()
         indexes = owner.execute(
@@ -235,8 +238,6 @@ def at_rest(owner: Connection[Any], *, keeping_indexes: bool = False) -> Iterato
             [table],
         ).fetchall()
         for constraint, is_key, definition in constraints:
-            if not is_key and table == "consentful_subject":
-                continue  # foreign keys of small tables point at it
             away.append(
                 sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}").format(
                     name, sql.Identifier(constraint)

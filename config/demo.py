@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -24,6 +25,7 @@ import psycopg
 from rich.console import Console
 from rich.text import Text
 
+from config.commands import Shell, open_shell
 from config.embedded import PORT, SUPERUSER, get_embedded_server
 from config.lifeline import VARIABLE
 from config.postgresql.bootstrap import DATABASE
@@ -195,6 +197,10 @@ class Service:
         """Whether the embedded database runs, or ended without being stopped."""
         return (self.directory / "postgres" / "postmaster.pid").exists()
 
+    def open_shell(self) -> AbstractContextManager[Shell]:
+        """Open one process for many commands of `manage.py`."""
+        return open_shell(self.base, self.environment, COMMAND_SECONDS)
+
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a command of `manage.py`, whatever its exit code will be."""
         return subprocess.run(
@@ -266,22 +272,25 @@ class Story:
         self.narrator.step("Set up: an empty database, two tenants, four people, one purpose")
         catalogue = self.service.directory / "catalogue.json"
         catalogue.write_text(json.dumps(CATALOGUE), "utf-8")
-        # Held meanwhile, or each command would start and stop the database by itself.
+        # Held meanwhile: the commands would stop the database with their end.
         database = get_embedded_server(self.service.directory)
         database.acquire()
         try:
-            self.command("migrate", "--verbosity", "0")
-            for tenant in ("acme", "globex"):
-                self.command("create_tenant", tenant)
-                self.command("load_catalog", tenant, str(catalogue), shown=catalogue.name)
-            for tenant, person, role in (
-                ("acme", "alice", "member"),
-                ("acme", "bob", "member"),
-                ("acme", "ada", "auditor"),
-                ("globex", "eve", "member"),
-            ):
-                self.command("grant_role", tenant, person, role, "--create-user")
-                self.tokens[person] = self.command("issue_token", person).strip()
+            with self.service.open_shell() as shell:
+                self.command(shell, "migrate", "--verbosity", "0")
+                for tenant in ("acme", "globex"):
+                    self.command(shell, "create_tenant", tenant)
+                    self.command(
+                        shell, "load_catalog", tenant, str(catalogue), shown=catalogue.name
+                    )
+                for tenant, person, role in (
+                    ("acme", "alice", "member"),
+                    ("acme", "bob", "member"),
+                    ("acme", "ada", "auditor"),
+                    ("globex", "eve", "member"),
+                ):
+                    self.command(shell, "grant_role", tenant, person, role, "--create-user")
+                    self.tokens[person] = self.command(shell, "issue_token", person).strip()
             # Before letting go: the service holds the database from here on.
             self.service.start()
         finally:
@@ -573,11 +582,11 @@ class Story:
         finally:
             database.release()
 
-    def command(self, *command: str, shown: str | None = None) -> str:
+    def command(self, shell: Shell, *command: str, shown: str | None = None) -> str:
         """Run a command that must succeed; `shown` stands for a path in what is printed."""
         words = [shown if shown and Path(word).is_absolute() else word for word in command]
         self.narrator.request("operator", f"manage.py {' '.join(words)}")
-        finished = self.service.run(*command)
+        finished = shell.run(*command)
         self.require(finished.returncode == 0, "exit code 0", finished)
         return finished.stdout
 

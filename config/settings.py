@@ -174,7 +174,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 }
 
 LANGUAGE_CODE = "en-us"
-USE_I18N = False
+USE_I18N = True  # a person's page speaks several languages
 TIME_ZONE = "UTC"
 USE_TZ = True
 

@@ -28,6 +28,8 @@ urlpatterns = [
     path("api/v1/", include("consent.urls")),
     # Ends with a route that answers what no other names.
     path("api/v1/", include("privacy.urls")),
+    # What a person sees and decides about its own data.
+    path("me/", include("privacy.page_urls")),
     re_path(r"", UnknownRoute.as_view()),
 ]
 

@@ -26,7 +26,7 @@ def ends_of(
         cursor.execute("SELECT consentful_now()")
         (now,) = cursor.fetchone()
     found: list[tuple[datetime | None, str | None]] = []
-    for entry, following in zip(entries, [*entries[1:], None], strict=True):
+    for entry, following in zip(entries, [*entries, None][1:], strict=True):
         ends = [(following.at, following.decision)] if following else []
         if entry.decision == Decision.GIVEN:
             if entry.expires_at is not None and entry.expires_at <= now:

@@ -30,11 +30,7 @@ def records_about(target: Target) -> QuerySet[Preference]:
 
 
 def held(records: QuerySet[Preference]) -> QuerySet[Preference]:
-    """
-    Return the records under a legal hold, which no erasure touches before the hold ends.
-
-    The one place that says what a hold is to an erasure.
-    """
+    """Return the records under a legal hold, which no erasure touches before the hold ends."""
     return holds.held(records)
 
 

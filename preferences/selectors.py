@@ -159,20 +159,28 @@ def list_preferences(
         " AND (%s::text IS NULL OR u.slug = %s::text)"
     )
     names = None if keys is None else list(keys)
-    filters: list[Any] = [
-        caller.tenant_id, [str(scope) for scope in scopes], with_shared, names, names,
-        key_prefix, key_prefix, list(tags), purpose, purpose,
-    ]  # fmt: skip
+
+    def filtered(asked: Sequence[Scope], with_shared: bool) -> list[Any]:
+        return [
+            caller.tenant_id, [str(scope) for scope in asked], with_shared, names, names,
+            key_prefix, key_prefix, list(tags), purpose, purpose,
+        ]  # fmt: skip
+
+    filters = filtered(scopes, with_shared)
+    # What is nobody's has no gate to be asked, and may be hundreds of thousands of records.
+    of_persons = [scope for scope in scopes if scope.subject is not None]
+    personal: list[tuple[Any, ...]] = []
     with store().cursor() as cursor:
-        # The purposes that match decide what is asked of the gate.
-        cursor.execute(
-            f"SELECT d.scope, d.purpose, d.slug, s.restricted FROM ("  # noqa: S608  constant text
-            f" SELECT DISTINCT p.scope, p.subject_id, u.id AS purpose, u.slug{where}"
-            "  AND p.subject_id IS NOT NULL) d"
-            " JOIN consentful_subject s ON s.tenant_id = %s AND s.id = d.subject_id",
-            [*filters, caller.tenant_id],
-        )
-        personal = cursor.fetchall()
+        if of_persons:
+            # The purposes that match decide what is asked of the gate.
+            cursor.execute(
+                f"SELECT d.scope, d.purpose, d.slug, s.restricted FROM ("  # noqa: S608  constant text
+                f" SELECT DISTINCT p.scope, p.subject_id, u.id AS purpose, u.slug{where}"
+                "  AND p.subject_id IS NOT NULL) d"
+                " JOIN consentful_subject s ON s.tenant_id = %s AND s.id = d.subject_id",
+                [*filtered(of_persons, False), caller.tenant_id],
+            )
+            personal = cursor.fetchall()
         refused: dict[tuple[str, int], Withheld] = {}
         for scope_text, purpose_id, slug, _ in personal:
             code = find_refusal(

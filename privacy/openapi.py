@@ -1,6 +1,8 @@
 """The schemas of a person's own data, as the OpenAPI document shows them."""
 
 from consent.openapi import ENTRY, STATE
+from consent.rights_openapi import STAND
+from preferences.openapi import HELD as HOLD
 from preferences.openapi import RECORD
 from privacy.exports import FORMAT
 from tenants.exceptions import InvalidScope
@@ -78,6 +80,17 @@ DATA = Operation(
                         "properties": {"history": {"type": "array", "items": DECISION}},
                     },
                 },
+                "confirmations": ITEMS,
+                "restrictions": ITEMS,
+                "objections": {
+                    "type": "array",
+                    "items": {
+                        "allOf": [STAND],
+                        "properties": {"history": {"type": "array", "items": DECISION}},
+                    },
+                },
+                "holds": {"type": "array", "items": HOLD},
+                "guardians": ITEMS,
                 "serving": ITEMS,
                 "preferences": {"type": "array", "items": HELD},
             },

@@ -6,9 +6,11 @@ from typing import Any
 from django.http import HttpResponse
 from rest_framework.request import Request
 
+from consent.objections import list_stands
 from consent.personal_data import histories
 from consent.selectors import list_states
 from consent.views import SubjectView
+from preferences.holds import hold_as_json, list_holds
 from preferences.readings import flush_readings, note_disclosure
 from privacy import openapi
 from privacy.activity import list_activity
@@ -54,19 +56,24 @@ class SubjectDataView(PersonView):
                         tenant_id=caller.tenant_id, subject=self.subject, store=store.name
                     )
                     held[store.name] = list(found)
-            held["consents"] = self.list_consents(caller.tenant_id)
+            decisions = histories(tenant_id=caller.tenant_id, subject=self.subject)
+            # Undecided purposes too, each with what led to where the person stands.
+            held["consents"] = [
+                {**state.as_json(), "history": decisions.get(state.purpose, [])}
+                for state in list_states(tenant_id=caller.tenant_id, subject=self.subject)
+            ]
+            held["objections"] = [
+                {**stand.as_json(), "history": decisions.get(stand.purpose, [])}
+                for stand in list_stands(tenant_id=caller.tenant_id, subject=self.subject)
+            ]
+            held["holds"] = [
+                hold_as_json(row)
+                for row in list_holds(tenant_id=caller.tenant_id, subject=self.subject)
+            ]
             self.record_disclosure(caller)
             if caller.reason is not None:
                 note_disclosure(caller=caller, subject=self.subject)
         return answer(json.dumps(held, ensure_ascii=False))
-
-    def list_consents(self, tenant_id: int) -> list[dict[str, Any]]:
-        """Return the state of every purpose, undecided ones too, with what led to it."""
-        decisions = histories(tenant_id=tenant_id, subject=self.subject)
-        return [
-            {**state.as_json(), "history": decisions.get(state.purpose, [])}
-            for state in list_states(tenant_id=tenant_id, subject=self.subject)
-        ]
 
 
 class SubjectActivityView(PersonView):

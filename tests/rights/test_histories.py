@@ -15,6 +15,7 @@ def ends(world: World) -> list[Any]:
 
 
 def test_by_the_next_decision(world: World, frozen: Clock) -> None:
+    assert ends(world) == []
     world.alice.give("me", "support")
     assert ends(world) == [(None, None)]
     frozen.move(1)
