@@ -94,6 +94,12 @@ class Event(models.Model):
                 name="consentful_event_behalf",
                 condition=models.Q(on_behalf_of__isnull=False),
             ),
+            # Refusals are few among many events: an operator asks how many of late.
+            models.Index(
+                fields=["tenant_id", "id"],
+                name="consentful_event_denied",
+                condition=models.Q(outcome="denied"),
+            ),
             # The sealer asks which events belong to transactions that are still running.
             models.Index(fields=["transaction"], name="consentful_event_transaction"),
         ]

@@ -14,6 +14,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 
+from consent.admin_objections import ObjectionPages
 from consent.models import ConsentEntry, ConsentState, Decision, Notice, Purpose
 from consent.selectors import State, list_states
 from consent.services import decide
@@ -25,7 +26,6 @@ from tenants.admin_place import actor_of, caller_of, tenant_of
 from tenants.callers import Caller
 from tenants.exceptions import ServiceError, ValidationError
 from tenants.models import Subject
-from tenants.roles import STEWARDS
 from tenants.scopes import Scope
 from tenants.times import parse_time
 from tenants.units import current_unit, unit_of_work
@@ -146,7 +146,7 @@ class DecisionForm(Refusable, forms.Form):
 
 
 @admin.register(ConsentEntry)
-class ConsentEntryAdmin(LedgerAdmin):
+class ConsentEntryAdmin(ObjectionPages, LedgerAdmin):
     list_display = (
         shown_time("at"), "subject", "purpose", "decision", "version", "method", "actor",
     )  # fmt: skip
@@ -162,12 +162,6 @@ class ConsentEntryAdmin(LedgerAdmin):
         view = self.admin_site.admin_view(self.decide_view)
         name = f"{self.opts.app_label}_{self.opts.model_name}_decide"
         return [path("decide/", view, name=name), *super().get_urls()]
-
-    def may_decide(self, request: HttpRequest) -> bool:
-        """Whether the user may record decisions: a steward, by Django's permission to add entries."""
-        return self.has_role(request, STEWARDS) and admin.ModelAdmin.has_add_permission(
-            self, request
-        )
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         more = {"may_decide": self.may_decide(request), **(extra_context or {})}
@@ -294,10 +288,13 @@ def links_of_subject(page: TenantModelAdmin, subject: Subject) -> Sequence[Link]
     name = subject.external_id
     entry, state = "consentful_consent_consententry", "consentful_consent_consentstate"
     decide_query, query = urlencode({"subject": name}), urlencode({"q": name})
+    if subject.erased_at is not None:
+        return [page.way("Decisions", entry, "changelist", query=query)]
     return [
         page.way("Record a decision", entry, "decide", query=decide_query),
         page.way("Consents", state, "changelist", query=query),
         page.way("Decisions", entry, "changelist", query=query),
+        page.way("Objections", entry, "objections", query=decide_query),
     ]
 
 

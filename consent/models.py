@@ -216,7 +216,13 @@ class ConsentState(models.Model):
         db_table = "consentful_consent_state"
         indexes = [
             # The admin pages by key through a tenant.
-            models.Index(fields=["tenant", "id"], name="consentful_state_pages")
+            models.Index(fields=["tenant", "id"], name="consentful_state_pages"),
+            # An operator asks which consents end soon.
+            models.Index(
+                fields=["tenant", "expires_at"],
+                name="consentful_state_expiry",
+                condition=models.Q(expires_at__isnull=False),
+            ),
         ]
         constraints = [
             models.UniqueConstraint(

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 
 from consent.admin_ledger import PurposeFilter
 from preferences.catalog import KINDS
+from preferences.holds import held
 from tenants.admin_lists import Scanned
 from tenants.conf import scope_kinds
 
@@ -33,7 +34,7 @@ class StateFilter(Scanned, admin.SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[Any, str]]:
-        return [("expired", "Expired, not purged yet")]
+        return [("expired", "Expired, not purged yet"), ("held", "Under a legal hold")]
 
     def choices(self, changelist: Any) -> Any:
         yield {
@@ -43,7 +44,13 @@ class StateFilter(Scanned, admin.SimpleListFilter):
         }
         yield from list(super().choices(changelist))[1:]
 
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        # An index knows what was ever held and not released.
+        return queryset.filter(held_at__isnull=False) if self.value() == "held" else queryset
+
     def scan(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if self.value() == "held":
+            return held(queryset)
         return queryset.filter(IS_EXPIRED if self.value() == "expired" else ~IS_EXPIRED)
 
 

@@ -23,6 +23,7 @@ from preferences.admin_filters import (
     with_state,
 )
 from preferences.admin_forms import NewPreferenceForm, StoredPreferenceForm
+from preferences.admin_holds import HoldPages, is_held
 from preferences.disclosures import disclose, find_gate, read_disclosure, sign_disclosure
 from preferences.models import Preference
 from preferences.selectors import get_preference
@@ -51,7 +52,7 @@ ENDS = shown_time("expires_at")
 
 
 @admin.register(Preference)
-class PreferenceAdmin(TenantModelAdmin):
+class PreferenceAdmin(HoldPages):
     can_add = can_change = can_delete = True
     editors = STEWARDS
     form = NewPreferenceForm
@@ -101,6 +102,8 @@ class PreferenceAdmin(TenantModelAdmin):
     @admin.display(description="ends")
     def ends(self, obj: Any) -> str:
         ends = ENDS(obj)[: len("2030-01-31 12:00")]  # the list is narrow, the page has the second
+        if is_held(obj):
+            return format_html('<span class="consentful-badge held">held</span> {}', ends)
         if obj.expires_at is not None and obj.expires_at <= obj.moment:
             return format_html('<span class="consentful-badge expired">expired</span> {}', ends)
         return ends
@@ -130,6 +133,7 @@ class PreferenceAdmin(TenantModelAdmin):
         caller = caller_of(request)
         if row is None or caller is None:
             return row
+        row.is_held = is_held(row)
         row.is_expired = row.expires_at is not None and row.expires_at <= row.moment
         row.record = row.reason = None
         row.place = Scope.parse(row.scope)
@@ -218,13 +222,14 @@ class PreferenceAdmin(TenantModelAdmin):
         return super().render_change_form(request, context, *args, **more)
 
     def links_of(self, request: HttpRequest, obj: Any) -> Sequence[Link]:
-        found = []
+        found: list[Link] = []
         if obj.subject_id:
             query = urlencode({"q": obj.place.subject})
             state = "consentful_consent_consentstate"
             found = [
                 self.way("The person", "consentful_tenants_subject", "change", obj.subject_id),
                 self.way("Consents", state, "changelist", query=query),
+                *self.hold_links(request, obj),
             ]
         return [*found, self.trail_of(obj)]
 
@@ -331,9 +336,12 @@ def links_of_subject(page: TenantModelAdmin, subject: Subject) -> Sequence[Link]
     scope = str(Scope.of_subject(subject.external_id))
     found, added = urlencode({"q": scope}), urlencode({"scope": scope})
     record = "consentful_preferences_preference"
+    if subject.erased_at is not None:
+        return [page.way("Preferences", record, "changelist", query=found)]
     return [
         page.way("Preferences", record, "changelist", query=found),
         page.way("Add a preference", record, "add", query=added),
+        page.way("Held records", record, "changelist", query=f"{found}&state=held"),
     ]
 
 

@@ -155,6 +155,12 @@ class Preference(Captured):
                 name="consentful_preference_expiry",
                 condition=models.Q(expires_at__isnull=False),
             ),
+            # The admin lists what is held, which is little among much.
+            models.Index(
+                fields=["tenant", "id"],
+                name="consentful_preference_held",
+                condition=models.Q(held_at__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

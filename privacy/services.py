@@ -7,18 +7,19 @@ from functools import partial
 
 from django.db import transaction
 from django.db.models import Q
+from django.db.models.expressions import RawSQL
 
 from audit.actors import Actor
 from preferences.readings import flush_readings
 from privacy.conf import erasure_jobs
 from privacy.erasing import SUPPRESSION, erase_ours, record
 from privacy.jobs import run_erasure
-from privacy.models import Erasure
+from privacy.models import Erasure, ErasureHolder
 from privacy.selectors import load_erasure
 from privacy.targets import find_target
 from tenants.callers import Caller
 from tenants.erasure import new_pseudonym
-from tenants.exceptions import PermissionDenied, StaleRevision, ValidationError
+from tenants.exceptions import NotFound, PermissionDenied, StaleRevision, ValidationError
 from tenants.idempotency import IdempotencyKey
 from tenants.models import SLUG
 from tenants.pseudonyms import digests_of
@@ -128,6 +129,33 @@ def schedule(tenant_id: int, reference: str) -> None:
     give_to_queue = erasure_jobs()
     if give_to_queue is not None:
         give_to_queue(reference)
+
+
+def retry_erasure(*, caller: Caller, reference: str) -> Erasure:
+    """
+    Have the holders that failed asked again now, and not after their pause.
+
+    Whoever asks them, the host's queue or housekeeping, does so right after. One that is being asked
+    for the first time is left alone.
+
+    Raises:
+        PermissionDenied: no operator asks.
+        NotFound: there is no such erasure that is unfinished.
+    """
+    if not caller.is_steward:
+        raise PermissionDenied("Only an operator has holders asked again.")
+    with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
+        found = Erasure.objects.filter(
+            tenant_id=caller.tenant_id, reference=reference, finished_at=None
+        ).first()
+        if found is None:
+            raise NotFound("There is no such erasure that is unfinished.")
+        ErasureHolder.objects.filter(
+            tenant_id=caller.tenant_id, erasure=found, is_external=True,
+            status=ErasureHolder.Status.FAILED,
+        ).update(due_at=RawSQL("consentful_now()", []))  # fmt: skip
+        schedule(caller.tenant_id, reference)
+        return found
 
 
 def _find_open(

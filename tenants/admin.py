@@ -1,12 +1,13 @@
 """The admin's pages of tenants and of the persons in them. Other modules hold its other pages."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError as InvalidForm
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -27,8 +28,13 @@ from tenants.models import Subject, Tenant
 from tenants.scopes import Scope
 from tenants.services import create_subject
 
-#: What the apps above add to a person's page: ways to what they hold about it.
-subject_links: list[Callable[[TenantModelAdmin, Subject], Sequence[Link]]] = []
+#: What this app and those above add to a person's page: ways to what they hold about it.
+subject_links: list[Callable[[TenantModelAdmin, Subject], Sequence[Link]]] = [
+    admin_guardians.links_of_subject
+]
+
+#: How logs and other pages name a person without its name: ``subject 17``.
+NUMBERED = re.compile(r"(?:subject |#)([0-9]{1,18})", re.ASCII)
 
 
 class TenantForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -169,13 +175,19 @@ class SubjectForm(ServiceForm):
 class SubjectAdmin(TenantModelAdmin):
     can_add = True
     form = SubjectForm
-    list_display = ("external_id", "user", shown_time("created_at"))
+    list_display = (
+        "external_id", "user", shown_time("created_at"), shown_time("erased_at"),
+    )  # fmt: skip
     list_select_related = ("user",)
     search_fields = ("external_id",)
-    search_help_text = "The exact id of a person, as in alice or user::alice."
+    search_help_text = (
+        "The exact id of a person, as in alice or user::alice; its number, as in subject 17; or"
+        " the pseudonym of a forgotten one, as in erased-5f0c…"
+    )
     purpose_text = (
         "Persons that something is stored about. A person's page leads to its preferences, its"
-        " decisions and its trail."
+        " decisions, its rights and its trail. A forgotten person is a pseudonym here: who it was"
+        " is not known any more."
     )
     empty_text = "Nobody is known yet. A first decision, a first value or a role makes a person."
 
@@ -185,12 +197,26 @@ class SubjectAdmin(TenantModelAdmin):
         name = search_term.strip().removeprefix("user::")
         if not name:
             return queryset, False
+        numbered = NUMBERED.fullmatch(name)
+        if numbered:
+            # Somebody may be called like that, too.
+            return queryset.filter(Q(pk=int(numbered[1])) | Q(external_id=name)), False
         try:
             return queryset.filter(external_id=Scope.of_subject(name).name), False
         except ServiceError as refusal:
             self.message_user(request, refusal.detail, messages.ERROR)
             return queryset.none(), False
 
+    def lead_of(self, obj: Any) -> str:
+        if obj.erased_at is None:
+            return ""
+        return (
+            f"Forgotten at {obj.erased_at:%Y-%m-%d %H:%M:%S} UTC. The pseudonym stands in the place"
+            " of the name; decisions and times stay, to prove what was lawful."
+        )
+
     def links_of(self, request: HttpRequest, obj: Any) -> Sequence[Link]:
         found = [link for links in subject_links for link in links(self, obj)]
+        if obj.erased_at is not None:
+            return [*found, self.trail_of(obj)]  # events name it no longer
         return [*found, admin_trail.trail_of_subject(self, obj.external_id)]

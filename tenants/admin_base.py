@@ -167,15 +167,21 @@ class TenantModelAdmin(PseudonymousLog, admin.ModelAdmin):  # type: ignore[type-
         view: Callable[[dict[str, Any]], Any],
         extra_context: Any = None,
         object_id: str | None = None,
+        unit: AbstractContextManager[Any] | None = None,
     ) -> Any:
-        """Answer inside the unit, rendering included: templates read rows too."""
+        """
+        Answer inside the unit, rendering included: templates read rows too.
+
+        Args:
+            unit: in the place of the page's own, for a view that opens its units itself.
+        """
         tenant = tenant_of(request)
         if tenant is None and not self.is_installation_wide:
             return self.ask_for_tenant(request)
         try:
             if self.is_personal:
                 check_current()
-            with self.unit(request, tenant, object_id):
+            with unit or self.unit(request, tenant, object_id):
                 response = view({**self.header_of(tenant), **(extra_context or {})})
                 if isinstance(response, SimpleTemplateResponse):
                     response.render()

@@ -1,21 +1,22 @@
 """The admin's pages of guardians: who acts for whom, appointed by operators and owners."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from tenants.admin_base import TenantModelAdmin
+from tenants.admin_acts import deadline_field, evidence_field, read_deadline
+from tenants.admin_base import Link, TenantModelAdmin
 from tenants.admin_forms import ServiceForm, UserNameField
 from tenants.admin_lists import shown_time
 from tenants.admin_place import caller_of
-from tenants.exceptions import ValidationError
 from tenants.guardians import check_appointer, grant_guardianship
-from tenants.models import Guardianship
+from tenants.models import Guardianship, Subject
 from tenants.roles import STEWARDS
-from tenants.times import parse_time
 
 
 class GuardianshipForm(ServiceForm):
@@ -25,25 +26,15 @@ class GuardianshipForm(ServiceForm):
 
     user = UserNameField(label="Login of the guardian", help_text="The exact user name.")
     subject = forms.CharField(label="Person", help_text="Id of the person that is acted for.")
-    evidence = forms.CharField(
-        max_length=2048, widget=forms.Textarea(attrs={"rows": 4, "cols": 80}),
-        help_text="The paper that says so: the guardian and the person can read this.",
-    )  # fmt: skip
-    expires_at = forms.CharField(
-        label="Until", required=False, help_text="As 2030-01-31T12:00:00Z; empty for no end."
-    )
+    evidence = evidence_field("The paper that says so: the guardian and the person can read this.")
+    expires_at = deadline_field("Until")
     pointers: ClassVar[dict[str, str]] = {"scope": "subject", "username": "user"}
 
     def perform(self, data: dict[str, Any]) -> Any:
         check_appointer(self.caller)
-        until = data["expires_at"].strip()
-        try:
-            deadline = parse_time(until) if until else None
-        except ValueError as fault:
-            raise ValidationError(str(fault), pointer="/expires_at") from fault
         return grant_guardianship(
             tenant_id=self.caller.tenant_id, username=data["user"].get_username(),
-            subject=data["subject"], evidence=data["evidence"], expires_at=deadline,
+            subject=data["subject"], evidence=data["evidence"], expires_at=read_deadline(data["expires_at"], "/expires_at"),
             actor=self.caller.actor,
         )  # fmt: skip
 
@@ -55,6 +46,7 @@ class GuardianshipAdmin(TenantModelAdmin):
     can_add = can_delete = True
     editors = STEWARDS
     form = GuardianshipForm
+    linked = ("subject",)
     list_display = (
         "__str__",
         "user",
@@ -68,6 +60,10 @@ class GuardianshipAdmin(TenantModelAdmin):
         " alone. The trail names both."
     )
     empty_text = "Nobody acts for anybody else yet."
+
+    def links_of(self, request: HttpRequest, obj: Any) -> Sequence[Link]:
+        person = self.way("The person", "consentful_tenants_subject", "change", obj.subject_id)
+        return [person, *super().links_of(request, obj)]
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         self.check_may_end(request)
@@ -83,3 +79,13 @@ class GuardianshipAdmin(TenantModelAdmin):
         caller = caller_of(request)
         if caller is not None:
             check_appointer(caller)
+
+
+def links_of_subject(page: TenantModelAdmin, subject: Subject) -> Sequence[Link]:
+    """Return the ways from a person's page to who acts for it."""
+    rows = "consentful_tenants_guardianship"
+    found = [page.way("Guardians", rows, "changelist", query=f"subject={subject.pk}")]
+    if subject.erased_at is None:
+        query = urlencode({"subject": subject.external_id})
+        found.append(page.way("Appoint a guardian", rows, "add", query=query))
+    return found

@@ -21,6 +21,7 @@ class Card:
     text: str
     url: str
     model: str
+    query: str = ""
 
 
 CARDS = (
@@ -32,6 +33,13 @@ CARDS = (
          "consentful_preferences_preference_changelist", "consentful_preferences.preference"),
     Card("Consents", "Where everybody stands now, per purpose.",
          "consentful_consent_consentstate_changelist", "consentful_consent.consentstate"),
+    Card("Dashboard", "How consent fares, what ends soon, what waits or fails.",
+         "consentful_privacy_erasure_dashboard", "consentful_privacy.erasure"),
+    Card("Erasures", "Who was forgotten, by pseudonym, and what is unfinished.",
+         "consentful_privacy_erasure_changelist", "consentful_privacy.erasure"),
+    Card("Held records", "What a legal hold keeps as it is, and why.",
+         "consentful_preferences_preference_changelist", "consentful_preferences.preference",
+         "?state=held"),
     Card("Catalogue", "Which keys there are, and what they serve.",
          "consentful_preferences_definition_changelist", "consentful_preferences.definition"),
     Card("Purposes", "Why data is processed, and what people were told.",

@@ -409,6 +409,14 @@ class Migration(migrations.Migration):
             model_name="consentstate",
             index=models.Index(fields=["tenant", "id"], name="consentful_state_pages"),
         ),
+        migrations.AddIndex(
+            model_name="consentstate",
+            index=models.Index(
+                fields=["tenant", "expires_at"],
+                name="consentful_state_expiry",
+                condition=models.Q(expires_at__isnull=False),
+            ),
+        ),
         migrations.AlterModelOptions(
             name="purposegrouppermission",
             options={

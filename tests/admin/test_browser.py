@@ -221,3 +221,79 @@ def test_a_refused_page_and_an_empty_one(open_desk):
     expect(desk.page.get_by_text("No key is declared yet.")).to_be_visible()
     desk.picture("empty")
     assert [event.outcome for event in events_of(tenant, "access.denied")] == ["denied"]
+
+
+def test_a_person_is_forgotten_from_its_page(open_desk):
+    tenant = make_tenant()
+    alice = API(tenant.slug, make_persona(tenant, "alice").token)
+    assert alice.give("me", "support").status == 200
+    assert alice.write("me", "tone", "brief, please").status == 201
+    staff = API(tenant.slug, make_persona(tenant, "operator").token)
+    assert staff.write("user::bob", "theme", "dark").status == 201
+    desk = open_desk(Operator(tenant, Role.OPERATOR))
+    page = desk.page
+    page.get_by_role("navigation", name="Ways").get_by_role("link", name="Find a person").click()
+    page.get_by_role("link", name="alice", exact=True).click()
+    page.get_by_role("link", name="Forget", exact=True).click()
+    page.get_by_label("Reason").fill("Ticket 42")
+    page.get_by_role("button", name="Show what would go").click()
+    look = page.get_by_role("region", name="What would go")
+    expect(look.get_by_role("row").filter(has_text="preferences")).to_contain_text("1")
+    desk.picture("forget")
+    look.get_by_role("button", name="Erase it now").click()
+    expect(page.get_by_text("Erased, and looked for again.")).to_be_visible()
+    holders = page.get_by_role("region", name="Holders")
+    expect(holders.get_by_role("row").filter(has_text="preferences")).to_contain_text("done")
+    receipt = page.get_by_role("region", name="Receipt")
+    expect(receipt).to_contain_text('"everything": true')
+    desk.picture("erasure")
+    with page.expect_download() as started:
+        receipt.get_by_role("link", name="Download it").click()
+    assert started.value.suggested_filename.endswith(".jws")
+    assert started.value.path().read_text().count(".") == 2
+    expect(page.get_by_text("alice")).to_have_count(0)
+
+    row = row_of(tenant, "user::bob", "theme")
+    desk.open(page_of(row))
+    page.get_by_role("link", name="Hold", exact=True).click()
+    page.get_by_label("Reason").fill("Case 12")
+    page.get_by_role("button", name="Hold it").click()
+    expect(page.get_by_text("The record is held.")).to_be_visible()
+    expect(page.locator("#result_list")).to_contain_text("user::bob")
+    page.get_by_role("link", name="theme", exact=True).click()
+    expect(page.get_by_text("Case 12")).to_be_visible()
+
+
+def test_the_dashboard_is_read_in_light_and_dark(world, open_desk):
+    for scheme in ("light", "dark"):
+        desk = open_desk(Operator(world, Role.OWNER), color_scheme=scheme)
+        page = desk.page
+        page.get_by_role("navigation", name="Ways").get_by_role("link", name="Dashboard").click()
+        panel = page.get_by_role("region", name="Consents to support")
+        expect(panel.get_by_role("img", name="Consents to support")).to_be_visible()
+        table = panel.get_by_role("table", name="The numbers of Consents to support")
+        expect(table.get_by_role("row")).to_have_count(13)
+        # A bar stands out from the page by three to one, as graphics must (WCAG 1.4.11).
+        colours = panel.evaluate(
+            """one => [one.querySelectorAll('rect').forEach(bar => bar.setAttribute('height', 9)),
+                       getComputedStyle(one.querySelector('rect.s0')).fill,
+                       getComputedStyle(one.querySelector('rect.s1')).fill,
+                       getComputedStyle(one.querySelector('rect.s2')).stroke,
+                       getComputedStyle(document.body).backgroundColor]"""
+        )
+        *bars, behind = (luminance(text) for text in colours[1:])
+        for bar in bars:
+            light, dark = max(bar, behind) + 0.05, min(bar, behind) + 0.05
+            assert light / dark >= 3, (scheme, colours)
+        desk.picture(f"dashboard-{scheme}")
+        page.set_viewport_size({"width": 400, "height": 800})
+        assert panel.evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
+def luminance(colour):
+    """Return how light a colour is that the browser computed, as WCAG defines it."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    return sum(part * weight for part, weight in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))

@@ -15,8 +15,9 @@ from django.urls import reverse
 
 from audit.actors import SYSTEM
 from audit.sealing import seal
-from consent.models import Purpose
+from consent.models import Purpose, Restriction
 from preferences.models import Definition, Preference
+from privacy.models import Erasure
 from tenants.models import Subject, Tenant, TenantUserPermission, Token
 from tenants.roles import Role
 from tenants.units import unit_of_work
@@ -213,6 +214,9 @@ def test_another_sites_form_changes_nothing(tenant: Tenant) -> None:
         (url(Token, "add"), {"user": owner.user.username, "days": 1}),
         (reverse("admin:consentful_preferences_definition_load"), {"catalog": "{}"}),
         (reverse("admin:consentful_consent_consententry_decide"), {"decision": "given"}),
+        (url(Restriction, "restrict") + "?subject=alice", {"evidence": "forged"}),
+        (url(Erasure, "erase") + "?subject=alice", {"extent": "everything", "reason": "forged"}),
+        (url(Erasure, "retry", 1), {}),
     ):
         assert owner.post(address, body).status_code == 403
     assert TenantUserPermission.objects.filter(pk=row.pk).exists()
@@ -311,6 +315,10 @@ def test_texts_are_shown_as_texts(tenant: Tenant) -> None:
     pages += [
         reverse("admin:consentful_consent_consententry_decide") + "?subject=" + evil,
         url(Preference, "add") + "?scope=" + evil,
+        reverse("admin:consentful_consent_consententry_objections") + "?subject=" + evil,
+        url(Restriction, "restrict") + "?subject=" + evil,
+        url(Erasure, "erase") + "?subject=" + evil,
+        url(Erasure, "dashboard"),
     ]
     for address in pages:
         answer = owner.get(address, follow=True)

@@ -18,8 +18,10 @@ from consent.models import (
     Purpose,
     PurposeGroupPermission,
     PurposeUserPermission,
+    Restriction,
 )
 from preferences.models import Definition, Preference
+from privacy.models import Erasure
 from tenants.admin_base import TenantModelAdmin
 from tenants.guardians import grant_guardianship
 from tenants.models import Subject, Tenant, TenantGroupPermission, TenantUserPermission, Token
@@ -35,7 +37,7 @@ PAGES = {
     for model, page in admin.site._registry.items()
     if isinstance(page, TenantModelAdmin)
 }
-APPEND_ONLY = [ConsentEntry, ConsentState, Event, Seal]
+APPEND_ONLY = [ConsentEntry, ConsentState, Event, Seal, Restriction, Erasure]
 
 
 def enter(client, tenant):
@@ -73,6 +75,9 @@ def fill(tenant):
     grant_guardianship(
         tenant_id=tenant.pk, username="alice", subject="kim", evidence="a paper", actor=SYSTEM
     )
+    staff = API(tenant.slug, make_persona(tenant, "operator").token)
+    erased = staff.post("subjects/bob/erasures", {"keys": ["theme"]}, query={"reason": "asked"})
+    assert erased.status == 201
     group = Group.objects.create(name=unique("group"))
     with unit_of_work(tenant_id=tenant.pk, actor=SYSTEM):
         TenantGroupPermission.objects.create(
@@ -105,12 +110,12 @@ def boss(tenant):
 
 
 def test_the_pages_that_exist():
-    ours = {"audit", "tenants", "consent", "preferences"}
+    ours = {"audit", "tenants", "consent", "preferences", "privacy"}
     assert {model.__name__ for model in PAGES if model.__module__.split(".")[0] in ours} == {
         "Tenant", "Subject", "TenantUserPermission", "TenantGroupPermission", "Token", "Purpose",
         "Notice", "Definition", "UndeclaredRule", "PurposeUserPermission",
         "PurposeGroupPermission", "Preference", "ConsentEntry", "ConsentState", "Event", "Seal",
-        "Restriction", "Guardianship",
+        "Restriction", "Guardianship", "Erasure",
     }  # fmt: skip
 
 
