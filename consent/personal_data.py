@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from django.db.models import QuerySet
 
 from consent import erasure
+from consent.histories import ends_of
 from consent.models import (
     Confirmation,
     ConsentEntry,
     ConsentState,
     Notice,
+    Purpose,
     PurposeUserPermission,
     Restriction,
     Withdrawal,
@@ -100,25 +102,30 @@ def histories(*, tenant_id: int, subject: str) -> dict[str, list[Item]]:
         (notice.purpose_id, notice.version, notice.locale): notice.text
         for notice in Notice.objects.filter(tenant_id=tenant_id, purpose_id__in=purposes)
     }
-    found: dict[str, list[Item]] = defaultdict(list)
+    by_purpose: dict[Purpose, list[ConsentEntry]] = defaultdict(list)
     for entry in entries:
-        text = shown.get((entry.purpose_id, entry.version or 0, entry.locale or ""))
-        found[entry.purpose.slug].append(
+        by_purpose[entry.purpose].append(entry)
+    found: dict[str, list[Item]] = {}
+    for purpose, theirs in by_purpose.items():
+        found[purpose.slug] = [
             {
                 "entry": entry.entry,
                 "decision": entry.decision,
                 "version": entry.version,
                 "locale": entry.locale,
                 "notice_digest": entry.notice_digest,
-                "notice": text,
+                "notice": shown.get((purpose.pk, entry.version or 0, entry.locale or "")),
                 "actor": entry.actor,
                 "method": entry.method,
                 "evidence": entry.evidence,
                 "at": format_time(entry.at),
                 "expires_at": format_time(entry.expires_at) if entry.expires_at else None,
+                "ended_at": format_time(ended_at) if ended_at else None,
+                "ended_by": ended_by,
             }
-        )
-    return dict(found)
+            for entry, (ended_at, ended_by) in zip(theirs, ends_of(purpose, theirs), strict=True)
+        ]
+    return found
 
 
 # Erasure -------------------------------------------------------------------------------------

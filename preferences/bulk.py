@@ -24,11 +24,12 @@ def delete_scope(
         store().cursor() as cursor,
     ):
         cursor.execute(
-            "DELETE FROM consentful_preference WHERE tenant_id = %s AND id IN ("
-            " SELECT id FROM consentful_preference"
+            # Materialized: looked up again for each row, it would lock and delete more than `most`.
+            "WITH gone AS MATERIALIZED (SELECT id FROM consentful_preference"
             " WHERE tenant_id = %s AND scope = %s AND key ^@ %s"
             " AND NOT consentful_is_held(held_at, held_until, (SELECT consentful_now()))"
-            " ORDER BY key LIMIT %s FOR UPDATE)",
-            [tenant_id, tenant_id, str(scope), key_prefix, most],
+            " ORDER BY key LIMIT %s FOR UPDATE)"
+            " DELETE FROM consentful_preference p USING gone WHERE p.tenant_id = %s AND p.id = gone.id",
+            [tenant_id, str(scope), key_prefix, most, tenant_id],
         )
         return int(cursor.rowcount)

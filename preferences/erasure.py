@@ -46,7 +46,9 @@ def hide_held_records(target: Target) -> int:
 
     Nobody reads them any more, and the name is free: who comes back under it finds nothing there.
     """
-    return held(records_about(target)).update(scope=f"user::{target.pseudonym}")
+    kept = held(records_about(target))
+    kept.filter(actor__in=list(target.names)).update(actor=target.pseudonym)
+    return kept.update(scope=f"user::{target.pseudonym}")
 
 
 def records_written_by(target: Target) -> QuerySet[Preference]:

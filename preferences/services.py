@@ -143,12 +143,13 @@ def purge_expired(*, tenant_id: int, actor: Any, most: int = 1000) -> int:
     """
     with unit_of_work(tenant_id=tenant_id, actor=actor), store().cursor() as cursor:
         cursor.execute(
-            "DELETE FROM consentful_preference WHERE tenant_id = %s AND id IN ("
-            " SELECT id FROM consentful_preference"
+            # Materialized: looked up again for each row, it would lock and delete more than `most`.
+            "WITH gone AS MATERIALIZED (SELECT id FROM consentful_preference"
             " WHERE tenant_id = %s AND expires_at <= (SELECT consentful_now())"
             " AND NOT consentful_is_held(held_at, held_until, (SELECT consentful_now()))"
-            " ORDER BY expires_at LIMIT %s FOR UPDATE SKIP LOCKED)",
-            [tenant_id, tenant_id, most],
+            " ORDER BY expires_at LIMIT %s FOR UPDATE SKIP LOCKED)"
+            " DELETE FROM consentful_preference p USING gone WHERE p.tenant_id = %s AND p.id = gone.id",
+            [tenant_id, most, tenant_id],
         )
         count = int(cursor.rowcount)
     count_purged(count)

@@ -47,11 +47,12 @@ RECORD: Schema = named(
     {
         "type": "object",
         "required": [
-            "id", "status", "extent", "method", "requested_at", "finished_at", "holders",
+            "id", "status", "pseudonym", "extent", "method", "requested_at", "finished_at", "holders",
         ],
         "properties": {
             "id": TEXT,
             "status": {"enum": ["pending", "done", "failed"]},
+            "pseudonym": {**MAYBE_TEXT, "description": "What stands in the place of the name."},
             "extent": {
                 "type": "object",
                 "required": ["everything", "keys", "purposes"],

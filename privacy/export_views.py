@@ -27,7 +27,7 @@ PIECE = 64 * 1024
 FORMATS = ("json", "html")
 
 
-class ExportView(PersonView):
+class SubjectExportView(PersonView):
     """
     Everything that is held about one person, to take along.
 

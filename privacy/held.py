@@ -14,6 +14,7 @@ from django.db.models.expressions import RawSQL
 from consent.models import Purpose
 from consent.restrictions import list_restricted_keys
 from consent.selectors import find_refusal
+from preferences.holds import held
 from preferences.models import Definition, Preference, Reading, UndeclaredRule, Writer
 from preferences.records import Record
 from tenants.callers import Caller
@@ -117,7 +118,10 @@ def _describe(caller: Caller, subject: str, rows: Iterable[Preference]) -> list[
         pk: find_refusal(caller=caller, subject=subject, purpose_id=pk) for pk in sorted(purposes)
     }
     restricted = {key for _, key in list_restricted_keys(tenant_id=tenant, subjects=[subject])}
-    on_hold = _on_hold(tenant, rows)
+    ids = [row.pk for row in rows]
+    on_hold = set(
+        held(Preference.objects.filter(tenant_id=tenant, pk__in=ids)).values_list("pk", flat=True)
+    )
     readers = _readers(tenant, rows)
     found = []
     for row in rows:
@@ -155,15 +159,6 @@ def _closed(
     if definition is not None and Writer.SUBJECT not in definition.writers:
         return "writers"
     return shut[governing] or shut.get(row.purpose_id or 0)
-
-
-def _on_hold(tenant_id: int, rows: Sequence[Preference]) -> set[int]:
-    """Return the ids of those that a legal hold keeps, by the database's clock."""
-    held = [row.pk for row in rows if row.held_at is not None]
-    lasting = Preference.objects.filter(tenant_id=tenant_id, pk__in=held).exclude(
-        held_until__lte=RawSQL("consentful_now()", [])
-    )
-    return set(lasting.values_list("pk", flat=True)) if held else set()
 
 
 def _readers(tenant_id: int, rows: Sequence[Preference]) -> dict[int, list[Reader]]:

@@ -22,7 +22,7 @@ from privacy.exceptions import HolderFailed
 from privacy.holders import host_stores
 from privacy.models import Erasure, ErasureHolder
 from privacy.suppressions import suppress, suppress_withdrawals
-from tenants.erasure import name_of_login
+from tenants.erasure import blank_trail, name_of_login
 from tenants.models import Subject, Tenant
 from tenants.observation import JOBS, describe, note
 from tenants.personal import NOTHING_LEFT, PersonalData, Remainder, Target
@@ -228,6 +228,7 @@ def _look_after_holds(tenant_id: int, reference: str) -> None:
         deleted = preferences_erasure.delete_records(target)
         left = preferences_erasure.records_about(target).count()
         if deleted:
+            blank_trail(target)  # keys may name, too
             ErasureHolder.objects.filter(pk=row.pk).update(
                 erased=F("erased") + deleted,
                 held=left,

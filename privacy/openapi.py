@@ -1,6 +1,6 @@
 """The schemas of a person's own data, as the OpenAPI document shows them."""
 
-from consent.openapi import ENTRY, STATE
+from consent.openapi import PAST, STATE
 from consent.rights_openapi import STAND
 from preferences.openapi import HELD as HOLD
 from preferences.openapi import RECORD
@@ -52,7 +52,7 @@ HELD: Schema = {
     },
 }
 DECISION: Schema = {
-    "allOf": [ENTRY],
+    "allOf": [PAST],
     "properties": {
         "notice": {**MAYBE_TEXT, "description": "The text that was shown."},
         "evidence": {**MAYBE_TEXT, "description": "How an operator knew of the decision."},
@@ -180,6 +180,7 @@ EXPORT = Operation(
     },
     refusals=(InvalidScope,),
     answer_headers=("Content-Disposition",),
+    pages=("text/html",),
 )  # fmt: skip
 
 EXPORT_SCHEMA = Operation(

@@ -14,6 +14,7 @@ from django.shortcuts import render
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import translation
+from django.utils.http import escape_leading_slashes
 from django.utils.translation.trans_real import parse_accept_lang_header
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt
@@ -261,7 +262,9 @@ def remember_language(request: HttpRequest, language: str) -> HttpResponse:
     """Keep what was chosen in Django's own cookie, and show the same page again."""
     query = request.GET.copy()
     del query["language"]
-    response = HttpResponseRedirect(f"{request.path}{'?' if query else ''}{query.urlencode()}")
+    # A path that begins with two slashes would name another host.
+    path = escape_leading_slashes(request.path)
+    response = HttpResponseRedirect(f"{path}{'?' if query else ''}{query.urlencode()}")
     response.set_cookie(
         settings.LANGUAGE_COOKIE_NAME,
         language,

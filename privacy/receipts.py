@@ -9,7 +9,7 @@ from typing import Any
 
 from audit.signing import Keys, read_signed, sign
 from privacy.models import Erasure, ErasureHolder
-from privacy.selectors import erasure_as_json
+from privacy.selectors import erasure_as_json, pseudonym_of
 from tenants.exceptions import NotFound
 from tenants.times import format_time
 
@@ -57,13 +57,12 @@ def statement(erasure: Erasure, *, tenant: str) -> dict[str, Any]:
     """Return what there is to be certified about a finished erasure."""
     shown = erasure_as_json(erasure)
     holders = sorted(erasure.holders.all(), key=lambda one: one.position)
-    subject = erasure.subject
     return {
         "erasure": erasure.reference,
         "tenant": tenant,
         "tenant_id": erasure.tenant_id,
         # The name that stands in the place of the forgotten one, if the person was known.
-        "subject": subject.external_id if subject is not None and erasure.is_whole else None,
+        "subject": pseudonym_of(erasure),
         "extent": shown["extent"],
         "method": erasure.method,
         "requested_at": shown["requested_at"],

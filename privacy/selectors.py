@@ -78,11 +78,18 @@ def _is_of(erasure: Erasure, caller: Caller) -> bool:
     )
 
 
+def pseudonym_of(erasure: Erasure) -> str | None:
+    """Return what stands in the place of a forgotten person's name; None for single records."""
+    subject = erasure.subject
+    return subject.external_id if subject is not None and erasure.is_whole else None
+
+
 def erasure_as_json(erasure: Erasure) -> dict[str, Any]:
     """Return an erasure as the contract shows it: numbers and times, and nobody's name."""
     return {
         "id": erasure.reference,
         "status": erasure.status,
+        "pseudonym": pseudonym_of(erasure),
         "extent": {
             "everything": erasure.is_whole,
             # The keys themselves may say what was forgotten.

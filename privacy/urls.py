@@ -20,7 +20,10 @@ urlpatterns = [
     path(
         "tenants/<str:tenant>/subjects/<str:subject>/activity", views.SubjectActivityView.as_view()
     ),
-    path("tenants/<str:tenant>/subjects/<str:subject>/export", export_views.ExportView.as_view()),
+    path(
+        "tenants/<str:tenant>/subjects/<str:subject>/export",
+        export_views.SubjectExportView.as_view(),
+    ),
     path(f"schemas/{SCHEMA.name}", export_views.ExportSchemaView.as_view()),
     # Last of all: what no route names is answered in the same form everywhere.
     re_path(r"", UnknownRoute.as_view()),

@@ -104,6 +104,7 @@ class Operation:
     Attributes:
         answers: schema by status of every 2xx and 304; None for one without a body.
         body: schema of the JSON body.
+        pages: media types that its 200 may have instead of JSON, for people to read.
         refusals: errors beyond those that every operation has.
         request_headers: of `HEADERS`, those that it reads.
         answer_headers: names that its 2xx answers may carry.
@@ -113,6 +114,7 @@ class Operation:
     summary: str
     answers: Mapping[int, Schema | None]
     body: Schema | None = None
+    pages: Sequence[str] = ()
     refusals: Sequence[type[ServiceError]] = field(default=())
     request_headers: Sequence[str] = ()
     answer_headers: Sequence[str] = ()
@@ -215,7 +217,10 @@ class TenantSchema(AutoSchema):
             "headers": {name: {"schema": {"type": "string"}} for name in names},
         }
         if schema is not None:
-            described["content"] = {"application/json": {"schema": self._resolve(schema, registry)}}
+            described["content"] = {
+                "application/json": {"schema": self._resolve(schema, registry)},
+                **{media: {"schema": {"type": "string"}} for media in operation.pages},
+            }
             if operation.links:
                 described["links"] = {name: dict(link) for name, link in operation.links.items()}
         return described

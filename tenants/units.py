@@ -20,7 +20,7 @@ from tenants.restores import check_current
 from tenants.tracing import unit_span, waiting
 
 #: What `consentful_enter` raises where the wait for a fence ended with the person's erasure.
-FORGOTTEN = "CF004"
+FORGOTTEN = "CF003"
 
 
 @dataclass(slots=True)

@@ -57,7 +57,7 @@ positive_data_acceptance.expected-statuses = ["2xx", 304, 401, 403, 404, 409, "5
 # which the tool does not follow in every phase.) The other operations take all that they promise.
 [[operations]]
 include-operation-id = [
-    "get_Trail", "get_Preferences", "put_Preference", "delete_Preference", "post_Batch",
+    "get_Trail", "get_SubjectActivity", "post_Erasures", "get_Preferences", "put_Preference", "delete_Preference", "post_Batch",
     "put_Consent", "get_Preference", "put_Restriction", "put_KeyRestriction",
     "delete_KeyRestriction", "put_Objection", "delete_Objection", "put_Guardian", "put_Hold",
     "delete_Hold",

@@ -20,6 +20,8 @@ from tests.admin.conftest import ARTEFACTS, PASSWORD, chromium  # noqa: F401  a 
 from tests.factories import make_persona, make_tenant, unique
 from tests.http.client import API
 
+#: Milliseconds that a browser may take for one step.
+PATIENCE = 60_000
 PHONE = {"width": 360, "height": 740}
 DESKTOP = {"width": 1100, "height": 900}
 
@@ -61,7 +63,8 @@ class Visit:
             cookie = person.client().cookies[settings.SESSION_COOKIE_NAME]
             context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": server}])
         self.page = context.new_page()
-        self.page.set_default_timeout(10_000)
+        # Patience costs nothing where all is well, and a busy machine is no fault of the page.
+        self.page.set_default_timeout(PATIENCE)
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
         self.page.on("console", self._listen)
 
@@ -97,6 +100,9 @@ class Visit:
 @pytest.fixture
 def visit(chromium: Any, server: str) -> Iterator[Callable[..., Visit]]:  # noqa: F811  the fixture
     """Open the page as a person; no page may ask another host or report an error."""
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=PATIENCE)
     visits: list[Visit] = []
     with contextlib.ExitStack() as stack:
 

@@ -6,7 +6,9 @@ import shutil
 import subprocess
 
 import pytest
+from django.test import Client, RequestFactory
 
+from privacy.page_base import remember_language
 from privacy.page_values import as_typed, from_typed, lay_out, way_of
 from privacy.page_words import ACTIONS, CLOSED, DECISIONS, GROUNDS, OUTCOMES, REFUSALS, STATES
 from tests.page.conftest import fill
@@ -104,8 +106,6 @@ def test_every_code_and_action_has_its_words():
     ],
 )
 def test_the_language_is_what_was_chosen_or_what_the_browser_asks_for(person, asked, language):
-    from django.test import Client
-
     answer = Client().get(f"{person.home}login", headers=asked)
     assert f'<html lang="{language}">' in answer.text
 
@@ -116,6 +116,10 @@ def test_a_language_is_chosen_with_a_link(person):
     assert (answer.status_code, answer["Location"]) == (302, f"{person.home}consents")
     assert '<html lang="de">' in client.get(person.home).text
     assert client.get(f"{person.home}?language=xx").status_code == 200
+    # A host may include the pages at its root.
+    request = RequestFactory().get("/", {"language": "de"})
+    request.path = "//elsewhere.example/"
+    assert remember_language(request, "de")["Location"].startswith("/%2F")
 
 
 def test_a_host_offers_other_languages(person, settings):

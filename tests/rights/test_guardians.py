@@ -48,6 +48,16 @@ def test_she_restricts_and_objects_too(guarded: World) -> None:
     assert guarded.operator.write("user::kim", "limited", 1).outcome == (403, "restricted")
 
 
+def test_she_has_it_forgotten(guarded: World) -> None:
+    guarded.operator.write("user::kim", "limited", 1)
+    answer = guarded.alice.post("subjects/kim/erasures", {"keys": ["limited"]})
+    assert (answer.status, answer.json["status"]) == (201, "done")
+    (event,) = guarded.events("preference.deleted")
+    assert (event.actor, event.key) == ("alice", None)  # blanked with what was erased
+    assert guarded.alice.get("subjects/kim/data").json["preferences"] == []
+    assert guarded.bob.post("subjects/kim/erasures", {}).outcome == (403, "permission_denied")
+
+
 def test_for_that_person_alone(guarded: World) -> None:
     assert guarded.alice.give("bob", "support").outcome == (403, "permission_denied")
     assert guarded.alice.get("subjects/bob/data").outcome == (403, "permission_denied")
