@@ -49,7 +49,7 @@ def write_snapshots(tenant_id: int, upto: int, *, actor: Actor, using: str) -> i
         records = cursor.fetchall()
     written = 0
     for noun, ids in records:
-        for several in batched(ids, SNAPSHOTS, strict=False):
+        for several in batched(ids, SNAPSHOTS):
             done = _snapshot(noun, several, actor=actor, using=using)
             written += len(done)
             # Somebody has these locked, or they are gone: waited for one by one.
