@@ -25,14 +25,21 @@ POSTGRESQL_BIN = Path(os.environ.get("POSTGRESQL_BIN", POSTGRESQL_15))
 
 #: What no version of Django or PostgreSQL changes, and what takes long: run on the newest alone.
 ONCE = (
+    "tests/admin/test_browser.py",
+    "tests/benchmarks",
     "tests/config/test_demo.py",
     "tests/config/test_embedded.py",  # brings its own server; other tests start it here too
     "tests/config/test_environment.py",
+    "tests/config/test_jobs.py",
+    "tests/config/test_logs.py",
     "tests/config/test_metrics.py",
+    "tests/config/test_pooler.py",
+    "tests/config/test_replica.py",
     "tests/config/test_serve.py",
     "tests/config/test_signing.py",
     "tests/contract",
     "tests/hosts/test_tutorial.py",
+    "tests/page/test_browser.py",
     "tests/properties",
     "tests/structure/test_manual.py",
 )
