@@ -116,7 +116,7 @@ def test_another_encoding_is_refused(superuser: psycopg.Connection) -> None:
 
 def test_a_lost_connection_is_replaced(superuser: psycopg.Connection) -> None:
     pid = ask("SELECT pg_backend_pid()")
-    superuser.execute("SELECT pg_terminate_backend(%s)", [pid])
+    superuser.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
     connection.close_if_unusable_or_obsolete()  # as at the end of a request
     connection.health_check_done = False  # as at the begin of one
     assert ask("SELECT pg_backend_pid()") != pid

@@ -108,7 +108,7 @@ def test_a_request_through_a_persistent_connection_asks_nothing_first(warm):
 def test_a_connection_that_the_server_closed_is_replaced(warm):
     before = connection.connection
     with psycopg.connect(before.info.dsn) as other:
-        other.execute("SELECT pg_terminate_backend(%s)", [before.info.backend_pid])
+        other.execute("SELECT pg_terminate_backend(%s, 10000)", [before.info.backend_pid])
     connection.health_check_enabled = True
     connection.health_check_done = False
     assert warm.alice.read("me", "tone").status == 200
