@@ -26,6 +26,7 @@ POSTGRESQL_BIN = Path(os.environ.get("POSTGRESQL_BIN", POSTGRESQL_15))
 #: What no version of Django or PostgreSQL changes, and what takes long: run on the newest alone.
 ONCE = (
     "tests/admin/test_browser.py",
+    "tests/audit/test_partitions.py",
     "tests/benchmarks",
     "tests/config/test_demo.py",
     "tests/config/test_embedded.py",  # brings its own server; other tests start it here too

@@ -10,9 +10,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from psycopg import sql
 
-from tests.conftest import connect
+from tests.conftest import connect, copy_database, drop_database
 
 ROOT = Path(__file__).resolve().parents[2]
 LATER = """
@@ -33,7 +32,6 @@ class Apart:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.command("migrate", "--verbosity", "0")
         self.command("create_tenant", "acme")
         with self.connect("owner") as owner:
             (self.tenant,) = owner.execute("SELECT id FROM consentful_tenant").fetchone() or (0,)
@@ -89,13 +87,11 @@ class Apart:
 @pytest.fixture
 def apart(database: str) -> Iterator[Apart]:
     name = f"{database}_apart"
-    with connect("owner") as owner:
-        owner.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    copy_database(f"{database}_empty", name)
     try:
         yield Apart(name)
     finally:
-        with connect("owner") as owner:
-            owner.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+        drop_database(name)
 
 
 def test_the_table_is_divided_beside_a_writer_and_its_oldest_part_dropped(apart: Apart) -> None:

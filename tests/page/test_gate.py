@@ -199,7 +199,9 @@ def test_a_store_that_is_away_is_said_in_words(person, superuser):
     client = person.client()
     assert client.get(person.home).status_code == 200
     connection.ensure_connection()
-    superuser.execute("SELECT pg_terminate_backend(%s, 10000)", [connection.connection.info.backend_pid])
+    superuser.execute(
+        "SELECT pg_terminate_backend(%s, 10000)", [connection.connection.info.backend_pid]
+    )
     try:
         answer = client.get(person.home)
     finally:
