@@ -4,6 +4,7 @@ How often a request goes to the database and back, counted on the wire.
 A list of statements would not show what a connection asks for itself, such as whether it lives.
 """
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -105,6 +106,9 @@ def test_a_request_through_a_persistent_connection_asks_nothing_first(warm):
     assert len(trips) == 2
 
 
+@pytest.mark.skipif(
+    "TEST_DIRECT_URL" in os.environ, reason="a pooler keeps the client's connection open"
+)
 def test_a_connection_that_the_server_closed_is_replaced(warm):
     before = connection.connection
     with psycopg.connect(before.info.dsn) as other:
