@@ -323,6 +323,7 @@ def test_a_host_that_logs_everything_hears_no_value_of_our_views(
                 headers=request["headers"],
             )  # fmt: skip
             codes.add(answer.json()["code"] if answer.status_code >= 400 else code)
+            answer.close()  # one that is streamed holds a file
     # As a browser that is signed in, without the token of its form.
     signed_in = Client(enforce_csrf_checks=True, raise_request_exception=False)
     signed_in.force_login(alice.user)
