@@ -158,15 +158,8 @@ def test_loopback_is_told_from_the_rest(host: str, expected: bool) -> None:
     assert is_loopback(host) is expected
 
 
-@pytest.mark.parametrize(
-    ("host", "set_value"),
-    [
-        ("0.0.0.0", None),
-        ("::", None),
-        ("192.0.2.1", None),
-        *(("0.0.0.0", one) for one in PRODUCTION),
-    ],
-)
+@pytest.mark.parametrize("set_value", [None, *PRODUCTION])
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
 def test_development_is_not_exposed(host: str, set_value: str | None, tmp_path: Path) -> None:
     directory = tmp_path / "data"
     given = {set_value: PRODUCTION[set_value]} if set_value else {}
