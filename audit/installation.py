@@ -13,7 +13,7 @@ from django.apps import AppConfig
 from django.core.exceptions import ImproperlyConfigured
 
 #: The folder names are general words: another package of that name may stand first on the path.
-PACKAGES = ("audit", "tenants", "consent", "preferences", "privacy")
+PACKAGES = ("audit", "tenants", "consent", "preferences", "agents", "privacy")
 
 
 def find_shadows() -> dict[str, str]:

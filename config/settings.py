@@ -97,6 +97,7 @@ INSTALLED_APPS = [
     "tenants",
     "consent",
     "preferences",
+    "agents",
     "privacy",
     "config",
 ]

@@ -26,6 +26,7 @@ urlpatterns = [
     ),
     path("api/v1/", include("tenants.urls")),
     path("api/v1/", include("consent.urls")),
+    path("api/v1/", include("agents.urls")),
     # Ends with a route that answers what no other names.
     path("api/v1/", include("privacy.urls")),
     # What a person sees and decides about its own data.

@@ -88,7 +88,7 @@ def test_addresses_in_an_order_that_hides_some(bakery: Host) -> None:
 
 
 def test_a_product_may_use_the_services_alone(bakery: Host) -> None:
-    for name in ("tenants", "consent", "preferences", "privacy"):
+    for name in ("tenants", "consent", "preferences", "agents", "privacy"):
         edit(bakery, "bakery/urls.py", f'    path("api/v1/", include("{name}.urls")),\n', "")
     ran = bakery.run("manage.py", "check", "--fail-level", "INFO")
     assert ran.returncode == 0, ran.stderr

@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 
 from tests.conftest import ROOT
 
-APPS = {"audit", "tenants", "consent", "preferences", "privacy"}
+APPS = {"audit", "tenants", "consent", "preferences", "agents", "privacy"}
 
 
 def names_in(wheel: Path) -> set[str]:

@@ -13,7 +13,8 @@ from tenants.models import Tenant
 from tenants.units import unit_of_work
 
 OURS = tuple(
-    f"consentful_{name}" for name in ("audit", "tenants", "consent", "preferences", "privacy")
+    f"consentful_{name}"
+    for name in ("audit", "tenants", "consent", "preferences", "agents", "privacy")
 )
 TABLES = sorted(
     model._meta.db_table

@@ -23,6 +23,7 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "rest_framework",
     # In the order of the alphabet: the apps do not mind.
+    "agents",
     "audit",
     "consent",
     "drf_spectacular",

@@ -11,5 +11,6 @@ urlpatterns = [
     path("remembered/", include("tenants.urls")),
     path("remembered/", include("consent.urls")),
     path("remembered/", include("preferences.urls")),
+    path("remembered/", include("agents.urls")),
     path("remembered/", include("privacy.urls")),
 ]

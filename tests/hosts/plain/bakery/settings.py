@@ -25,6 +25,7 @@ INSTALLED_APPS = [
     "tenants",
     "consent",
     "preferences",
+    "agents",
     "privacy",
 ]
 

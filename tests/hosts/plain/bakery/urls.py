@@ -11,5 +11,6 @@ urlpatterns = [
     path("api/v1/", include("tenants.urls")),
     path("api/v1/", include("consent.urls")),
     path("api/v1/", include("preferences.urls")),
+    path("api/v1/", include("agents.urls")),
     path("api/v1/", include("privacy.urls")),
 ]

@@ -1,0 +1,5 @@
+"""Routes for agents, below ``tenants/{tenant}/``."""
+
+from typing import Any
+
+urlpatterns: list[Any] = []
