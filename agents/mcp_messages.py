@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tenants.documents import MAX_DEPTH, JSONValue, check_depth, read
+from tenants.documents import MAX_DEPTH, MAX_DIGITS, JSONValue, check_depth, read
 from tenants.exceptions import BadRequest, InvalidJSON
 
 #: Levels of a message: those of a value, and room for what stands around it.
@@ -63,7 +63,7 @@ def _read_rest(raw: bytes, refusal: BadRequest) -> Message:
         text = raw.decode("utf-8")
         if pointer.startswith("/params/arguments/"):
             # Found once the whole had been read: no member stands twice.
-            message = Message(json.loads(text), fault=refusal)
+            message = Message(json.loads(text, parse_int=_small), fault=refusal)
         else:
             # Depth is the one thing that can be cut away. What else is off is still there.
             deep = InvalidJSON(
@@ -78,6 +78,11 @@ def _read_rest(raw: bytes, refusal: BadRequest) -> Message:
     if message.method != "tools/call":
         raise refusal
     return message
+
+
+def _small(digits: str) -> int:
+    """Return an integer, or 0 for one that is longer than any that is read."""
+    return int(digits) if len(digits) < MAX_DIGITS else 0
 
 
 def _cut(text: str, depth: int) -> str:

@@ -41,12 +41,12 @@ from tenants.views import check_members
 #: Shows a question to the person; tells whether they agreed.
 type Confirm = Callable[[str], bool]
 
-#: What a part of a request is called over HTTP, and as an argument.
+#: By code and place, what a part of a request over HTTP is called as an argument.
 _ARGUMENTS = {
-    "/revision": "/expected_revision",
-    "/provenance/detail": "/detail",
-    "/headers/Idempotency-Key": "/idempotency_key",
-    "/query/scope": "/scope",
+    ("invalid_revision", "/revision"): "/expected_revision",
+    ("validation_error", "/provenance/detail"): "/detail",
+    ("validation_error", "/headers/Idempotency-Key"): "/idempotency_key",
+    ("invalid_scope", "/query/scope"): "/scope",
 }
 
 
@@ -378,5 +378,5 @@ def _settle(problem: Exception, caller: Caller) -> ServiceError:
 
 
 def _error(error: FieldError) -> dict[str, str]:
-    pointer = _ARGUMENTS.get(error.pointer, error.pointer)
+    pointer = _ARGUMENTS.get((error.code, error.pointer), error.pointer)
     return {"pointer": pointer, "code": error.code, "detail": error.detail}

@@ -91,6 +91,8 @@ class MCP:
         known = {"Accept": "application/json, text/event-stream"}
         if self.token:
             known["Authorization"] = f"Bearer {self.token}"
+        if verb == "POST":
+            known["Content-Type"] = content_type  # Django's client sends none without a body
         data = raw if raw is not None else b"" if body is None else json.dumps(body).encode()
         return Reply(
             (client or Client(raise_request_exception=False)).generic(
