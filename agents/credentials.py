@@ -32,7 +32,7 @@ FORMS: dict[str, re.Pattern[str]] = {
         "Authorization header": r"(?i)\bauthorization\s{0,8}[:=]\s{0,8}[\"']?(?:bearer|basic|token)\s{1,8}[\w.+/~=-]{8}",
         "password in an address": r"\b[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s/:@?#]{0,200}:[^\s/@]{3,200}@[\w.\[-]",
         "named secret": (
-            r"(?i)(?<![A-Za-z])(?:password|passwd|passphrase|pwd|secret[ _-]?key|client[ _-]?secret"
+            r"(?i)(?:password|passwd|passphrase|\bpwd|secret[ _-]?key|client[ _-]?secret"
             r"|api[ _-]?key|access[ _-]?token|auth[ _-]?token|refresh[ _-]?token|private[ _-]?key)"
             r"[\"']?\s{0,8}(?:[:=]\s{0,8}[\"']?[^\s\"'<{$*]{4}"
             # In a sentence, only what looks chosen: "the password is kept in the vault" is none.

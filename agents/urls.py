@@ -1,5 +1,9 @@
 """Routes for agents, below ``tenants/{tenant}/``."""
 
-from typing import Any
+from django.urls import path
 
-urlpatterns: list[Any] = []
+from agents import views
+
+urlpatterns = [
+    path("tenants/<str:tenant>/tools", views.ToolsView.as_view()),
+]
