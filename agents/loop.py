@@ -118,10 +118,10 @@ def _answer(talk: _Conversation, call: Any, number: int, allowed: set[str]) -> C
     name, text = function.get("name"), function.get("arguments")
     if number >= MOST_CALLS:
         told = _refused("validation_error", f"One turn takes {MOST_CALLS} calls.")
-    elif name not in allowed:
+    elif not isinstance(name, str) or name not in allowed:
         told = _refused("validation_error", "This tool is not offered now.")
     else:
-        told = _called(talk, str(name), text)
+        told = _called(talk, name, text)
     return {"role": "tool", "tool_call_id": str(call.get("id")), "content": told}
 
 
@@ -191,6 +191,9 @@ class ChatCompletions:
         try:
             with self._opener.open(request, timeout=self.seconds) as response:
                 message = json.loads(response.read())["choices"][0]["message"]
+        except urllib.error.HTTPError as refusal:
+            refusal.close()
+            raise ModelUnavailable(f"The model's server answered {refusal.code}.") from None
         except (OSError, ValueError, LookupError, TypeError) as fault:
             # Its words may repeat what was asked.
             raise ModelUnavailable(f"The model was not reached: {type(fault).__name__}.") from None
