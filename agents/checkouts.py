@@ -37,10 +37,10 @@ def _git(folder: Path, *arguments: str) -> str:
     """Return what git says in one line; empty where it refuses, or is not installed."""
     try:
         ran = subprocess.run(  # noqa: S603  fixed arguments
-            ["git", "-C", str(folder), *arguments],
+            ["git", "-C", str(folder), *arguments],  # noqa: S607  the user's own
             capture_output=True,
             text=True,
-            check=False,  # noqa: S607  the user's own git
+            check=False,
         )
     except OSError:
         return ""
