@@ -1,9 +1,12 @@
 """Selected context: what goes out, what stays out and why, and what is written down of it."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from django.db import connections
 
 from agents.context import MOST_BUDGET, build_context
 from agents.notes import CLOSING, OPENING
@@ -391,6 +394,43 @@ def test_nothing_goes_out_after_a_withdrawal_was_answered(filled):
     assert not any(went_out for was_answered, went_out in calls if was_answered)
     (end,) = filled.events("consent.withdrawn")
     assert all(one.pk < end.pk for one in filled.events(SHOWN) if one.record_id)
+
+
+def test_a_withdrawal_waits_for_what_is_going_out(filled, superuser):
+    """Held up between reading and answering, a call still comes before the withdrawal."""
+
+    def wait(until):
+        deadline = time.monotonic() + 10
+        while not until():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    def is_waited_for(kind):
+        return superuser.execute(
+            "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = %s", [kind]
+        ).fetchone() != (0,)
+
+    def run(job):
+        try:
+            return job()
+        finally:
+            connections.close_all()
+
+    filled.bound  # noqa: B018  made before the race
+    with ThreadPoolExecutor(2) as pool:
+        with superuser.transaction():
+            # Where a key is missing, what governs it is asked; the other was read before.
+            superuser.execute("LOCK TABLE consentful_definition IN ACCESS EXCLUSIVE MODE")
+            showing = pool.submit(run, lambda: ask(filled.bound, "tone", "reply_tone"))
+            wait(lambda: is_waited_for("relation"))
+            withdrawing = pool.submit(run, lambda: filled.alice.withdraw("me", "support"))
+            wait(lambda: is_waited_for("advisory") or withdrawing.done())
+            assert not withdrawing.done()
+        assert values(showing.result()) == {"tone": "dry"}
+        assert withdrawing.result().status == 200
+    assert [one.action for one in filled.events(SHOWN, "consent.withdrawn")] == [
+        SHOWN, "consent.withdrawn",
+    ]  # fmt: skip
 
 
 # What is refused -----------------------------------------------------------------------------

@@ -17,6 +17,9 @@ LINE = re.compile(
     r'- ("(?:[^"\\]|\\.)*"): (.*) \(scope ("(?:[^"\\]|\\.)*"|none), source (\w+), (.*)\)'
 )
 
+#: Some of what is drawn as nothing without being a format character.
+INVISIBLE = set("\ufe0f\ufe00\u3164\u115f\u1160\uffa0\u034f\u2800\u180b\U000e0100\U000e01ef")
+
 HOSTILE = [
     CLOSING,
     OPENING,
@@ -56,6 +59,7 @@ def check_frame(text):
         for line in lines
         for one in line
     )
+    assert not INVISIBLE & set(inside)
     return lines[2:-1]
 
 
