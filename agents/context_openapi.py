@@ -5,6 +5,8 @@ from preferences.openapi import ADDRESS, BODY, MAYBE_TEXT, MAYBE_TIME, TEXT
 from tenants.exceptions import InvalidValue
 from tenants.openapi import Operation, Schema, named
 
+NAME: Schema = {"type": "string", "minLength": 1}
+
 CONTEXT_REQUEST = named(
     "ContextRequest",
     {
@@ -12,9 +14,9 @@ CONTEXT_REQUEST = named(
         "required": ["purpose", "scopes", "keys"],
         "additionalProperties": False,
         "properties": {
-            "purpose": {"type": "string", "minLength": 1},
-            "scopes": {"type": "array", "minItems": 1, "maxItems": MOST_SCOPES, "items": TEXT},
-            "keys": {"type": "array", "minItems": 1, "maxItems": MOST_KEYS, "items": TEXT},
+            "purpose": NAME,
+            "scopes": {"type": "array", "minItems": 1, "maxItems": MOST_SCOPES, "items": NAME},
+            "keys": {"type": "array", "minItems": 1, "maxItems": MOST_KEYS, "items": NAME},
             "current": {"type": ["object", "null"], "maxProperties": MOST_KEYS},
             "format": {"enum": ["json", "text", None], "default": "json"},
             "budget_chars": {
