@@ -1,5 +1,9 @@
 """Routes for agents, below ``tenants/{tenant}/``."""
 
-from typing import Any
+from django.urls import path
 
-urlpatterns: list[Any] = []
+from agents.context_views import ContextView
+
+urlpatterns = [
+    path("tenants/<str:tenant>/context", ContextView.as_view()),
+]

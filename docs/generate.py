@@ -260,7 +260,7 @@ def python() -> str:
     """Return the public functions of every app, from their docstrings."""
     parts = []
     for app in our_apps():
-        for name in ("services", "selectors"):
+        for name in ("services", "selectors", "context"):
             if (Path(app.path) / f"{name}.py").exists():
                 module = f"{app.name}.{name}"
                 parts += [f"## {module}", _rst(f".. automodule:: {module}\n   :members:")]

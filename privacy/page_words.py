@@ -156,6 +156,7 @@ ACTIONS: dict[str, Words] = {
     "guardianship.expired": _("Somebody no longer acts for you"),
     "data.disclosed": _("Looked at your data"),
     "data.exported": _("Took a copy of your data"),
+    "context.injected": _("Used it for an answer of a language model"),
     "erasure.created": _("Asked to forget"),
     "erasure.changed": _("Went on forgetting"),
     "tombstone.created": _("Noted that you were forgotten"),

@@ -49,6 +49,8 @@ TABLE = [
         {"operations": [{"op": "get", "scope": "user::alice", "key": "k"}]}, WHY),
     Row("POST", "preferences/batch", "preferences/batch", (200, 403, 200, 200, 200, 403, 200),
         {"operations": [put("user::alice", "k", mode="upsert")]}),
+    Row("POST", "context", "context", (200, 200, 200, 200, 200, 403, 200),
+        {"purpose": "support", "scopes": ["user::alice", "project::x"], "keys": ["k"]}),
     Row("GET", ADDRESS, "preferences/user::alice/k", (200, 403, 200, 200, 200, 403, 200), query=WHY),
     Row("GET", ADDRESS, "preferences/user::alice/k", (200, 403, 200, 200, 400, 403, 400)),
     Row("GET", ADDRESS, "preferences/user::alice/banner", (403, 403, 403, 403, 403, 403, 403),
