@@ -128,6 +128,8 @@ class Preference(Captured):
     created_at = models.DateTimeField(editable=False)
     updated_at = models.DateTimeField(editable=False)
     expires_at = models.DateTimeField(null=True)
+    #: Retired from every read and list, but not from what a person is told, exports or erases.
+    archived_at = models.DateTimeField(null=True, editable=False)
     # A legal hold: while it lasts, nobody changes or deletes the record (`holds`).
     held_at = models.DateTimeField(null=True, editable=False)
     held_until = models.DateTimeField(null=True, help_text="Empty: until somebody ends it.")
@@ -160,6 +162,12 @@ class Preference(Captured):
                 fields=["tenant", "id"],
                 name="consentful_preference_held",
                 condition=models.Q(held_at__isnull=False),
+            ),
+            # So is what is archived.
+            models.Index(
+                fields=["tenant", "scope", "id"],
+                name="consentful_preference_retired",
+                condition=models.Q(archived_at__isnull=False),
             ),
         ]
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from django.http import HttpResponse
+from django.utils.datastructures import MultiValueDict
 from rest_framework.request import Request
 
 from audit.services import record_event
@@ -127,8 +128,8 @@ class PreferencesView(TenantAPIView):
     operations = {"GET": openapi.LIST}
     parameters = {
         "GET": {
-            "scope": False, "key_prefix": False, "tag": True, "purpose": False, "limit": False,
-            "cursor": False, "reason": False,
+            "scope": False, "key_prefix": False, "tag": True, "purpose": False, "archived": False,
+            "limit": False, "cursor": False, "reason": False,
         }
     }  # fmt: skip
 
@@ -152,6 +153,7 @@ class PreferencesView(TenantAPIView):
         subject = self.scope.subject if self.scope else None
         caller = self.read_reason(parameters, subject)
         scopes = [self.scope] if self.scope else own_scopes(caller)
+        is_archived = read_flag(parameters, "archived")
         with unit_of_work(
             tenant_id=caller.tenant_id, actor=caller.actor, subjects=persons_of(scopes)
         ):
@@ -164,6 +166,7 @@ class PreferencesView(TenantAPIView):
                 purpose=parameters.get("purpose"),
                 after=after,
                 most=limit + 1,
+                is_archived=is_archived,
             )
         if caller.reason is not None and self.scope is not None:
             record_disclosure(caller, self.scope, None, parameters.get("purpose"))
@@ -274,6 +277,19 @@ class DefinitionsView(TenantAPIView):
 def normalize_prefix(text: str | None) -> str | None:
     """Return the beginning of a key in the form that keys have; its characters stay literal."""
     return None if text is None else unicodedata.normalize("NFC", text)
+
+
+def read_flag(parameters: MultiValueDict[str, str], name: str) -> bool:
+    """
+    Return whether a query parameter says yes; left out, it says no.
+
+    Raises:
+        ValidationError: it says neither ``true`` nor ``false``.
+    """
+    text = parameters.get(name, "false")
+    if text not in ("true", "false"):
+        raise ValidationError("This is true or false.", pointer=f"/query/{name}")
+    return text == "true"
 
 
 def persons_of(scopes: Sequence[Scope]) -> list[str]:
