@@ -1,6 +1,7 @@
 """Retiring records and bringing them back, over HTTP."""
 
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable
+from typing import ClassVar
 
 from django.http import HttpResponse
 from rest_framework.request import Request
@@ -15,17 +16,11 @@ from tenants.scopes import Scope, check_key
 from tenants.views import TenantAPIView, answer
 
 
-class Change(Protocol):
-    """One of the two services."""
-
-    def __call__(self, **arguments: Any) -> Outcome: ...
-
-
 class RetiringView(TenantAPIView):
     """One record, named in the body with the revision that the caller saw."""
 
     roles = {"POST": READERS}
-    change: ClassVar[Change]
+    change: ClassVar[Callable[..., Outcome]]
 
     def post(self, request: Request, tenant: str) -> HttpResponse:
         body = self.read_body(("scope", "key", "revision"))
