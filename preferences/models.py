@@ -3,6 +3,8 @@
 from typing import Any, ClassVar
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models.functions import Now
 
@@ -173,6 +175,28 @@ class Preference(Captured):
 
     def __str__(self) -> str:
         return f"preference {self.pk}"
+
+
+class RecordWords(models.Model):
+    """
+    What one record can be found by: its words, and the places where it may be searched.
+
+    Not captured by the trail: the database derives it from the record, with which it goes.
+    """
+
+    # The database's own key names the tenant too, and takes the row along.
+    preference = models.OneToOneField(
+        Preference, on_delete=models.DO_NOTHING, primary_key=True, db_constraint=False
+    )
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
+    words = SearchVectorField()
+
+    class Meta:
+        db_table = "consentful_preference_words"
+        indexes = [GinIndex(fields=["words"], name="consentful_words_found")]
+
+    def __str__(self) -> str:
+        return f"words of {self.pk}"
 
 
 class Reading(models.Model):

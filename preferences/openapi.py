@@ -235,6 +235,20 @@ LIST = Operation(
     answers={200: listed(RECORD, withheld=WITHHELD)},
     refusals=(InvalidScope,),
 )
+SCORED: Schema = {
+    **RECORD,
+    "required": [*RECORD["required"], "score"],
+    "properties": {
+        **RECORD["properties"],
+        "score": {"type": "number", "minimum": 0, "maximum": 1},
+    },
+}
+HIT = named("Hit", SCORED)
+SEARCH = Operation(
+    summary="Search the texts that the caller may see, the best match first.",
+    answers={200: listed(HIT, withheld=WITHHELD)},
+    refusals=(InvalidScope,),
+)
 APPLIES = Operation(
     summary="Resolve what applies over several scopes.",
     answers={200: listed(EFFECTIVE, withheld=WITHHELD)},
