@@ -218,6 +218,8 @@ def find_captured_actions() -> Iterator[tuple[Any, list[str]]]:
                 verbs.append("expired")
             if any(field.name == "held_at" for field in model._meta.fields):
                 verbs += ["held", "released"]
+            if any(field.name == "archived_at" for field in model._meta.fields):
+                verbs += ["archived", "restored"]
         yield model, [f"{found['noun']}.{verb}" for verb in verbs]
 
 
