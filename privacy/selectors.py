@@ -95,6 +95,7 @@ def erasure_as_json(erasure: Erasure) -> dict[str, Any]:
             # The keys themselves may say what was forgotten.
             "keys": None if erasure.key_digests is None else len(erasure.key_digests),
             "purposes": erasure.purposes,
+            "written_until": erasure.written_until and format_time(erasure.written_until),
         },
         "method": erasure.method,
         "requested_at": format_time(erasure.requested_at),

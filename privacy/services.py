@@ -167,7 +167,7 @@ def _find_open(
     return (
         Erasure.objects.filter(
             same, tenant_id=tenant_id, digest__in=digests_of(tenant_id, subject),
-            is_whole=keys is None and purposes is None, finished_at=None,
+            is_whole=keys is None and purposes is None, finished_at=None, written_until=None,
         )
         .exclude(name=None)
         .prefetch_related("holders")
