@@ -79,7 +79,7 @@ class Line:
 
 def configured_list() -> Store | None:
     """Return the store that the settings name, if they name one."""
-    return store_at(suppressions())
+    return store_at(suppressions(), what="list of what must not return")
 
 
 def suppress(erasure: Erasure) -> None:
