@@ -66,7 +66,7 @@ RECORD: Schema = named(
                     },
                 },
             },
-            "method": {"enum": ["user_confirmed", "operator", "withdrawal", "restore"]},
+            "method": {"enum": ["user_confirmed", "guardian", "operator", "withdrawal", "restore"]},
             "requested_at": {"type": "string", "format": "date-time"},
             "finished_at": MAYBE_TIME,
             "holders": {"type": "array", "items": HOLDER},

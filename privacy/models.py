@@ -40,7 +40,7 @@ class Erasure(Captured):
         null=True, help_text="Only what was written by then: a withdrawal asks for no more."
     )
     method = models.CharField(
-        max_length=32, help_text="user_confirmed, operator, withdrawal or restore."
+        max_length=32, help_text="user_confirmed, guardian, operator, withdrawal or restore."
     )
     status = models.CharField(max_length=16, choices=Status)
     requested_at = models.DateTimeField()

@@ -71,7 +71,8 @@ class Migration(migrations.Migration):
                 (
                     "method",
                     models.CharField(
-                        help_text="user_confirmed, operator, withdrawal or restore.", max_length=32
+                        help_text="user_confirmed, guardian, operator, withdrawal or restore.",
+                        max_length=32,
                     ),
                 ),
                 (
