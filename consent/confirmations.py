@@ -127,6 +127,14 @@ def drop_confirmation(tenant_id: int, subject: str, purpose: Purpose) -> None:
     ).delete()  # fmt: skip
 
 
+def list_pending(*, tenant_id: int, subject: str) -> dict[str, datetime]:
+    """Return by purpose until when a token that a person was sent may be brought. Inside a unit."""
+    rows = Confirmation.objects.filter(
+        tenant_id=tenant_id, subject__external_id=subject, subject__tenant_id=tenant_id
+    ).exclude(expires_at__lte=RawSQL("consentful_now()", []))
+    return dict(rows.values_list("purpose__slug", "expires_at"))
+
+
 def confirm(*, caller: Caller, subject: str, purpose: str, token: str) -> State:
     """
     Give the consent that was asked for, with its token; once.
