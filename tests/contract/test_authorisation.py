@@ -142,6 +142,8 @@ TABLE = [
     Row("GET", "audit/checkpoint", "audit/checkpoint", (403, 403, 403, 403, 403, 200, 200)),
     Row("GET", "audit/export", "audit/export", (403, 403, 403, 403, 403, 200, 200)),
     Row("GET", "changes", "changes", (403, 403, 403, 403, 403, 200, 200)),
+    Row("GET", "tools", "tools", (200, 200, 200, 200, 200, 403, 200),
+        query={"format": "anthropic"}),
 ]  # fmt: skip
 
 
