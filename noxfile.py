@@ -27,6 +27,7 @@ POSTGRESQL_BIN = Path(os.environ.get("POSTGRESQL_BIN", POSTGRESQL_15))
 #: What no version of Django or PostgreSQL changes, and what takes long: run on the newest alone.
 ONCE = (
     "tests/admin/test_browser.py",
+    "tests/admin/test_intruders.py",
     "tests/audit/test_partitions.py",
     "tests/benchmarks",
     "tests/config/test_demo.py",
@@ -40,10 +41,18 @@ ONCE = (
     "tests/config/test_serve.py",
     "tests/config/test_signing.py",
     "tests/contract",
+    "tests/hosts/test_howto.py",
+    "tests/hosts/test_mapped.py",
+    "tests/hosts/test_mistakes.py",
     "tests/hosts/test_tutorial.py",
     "tests/page/test_browser.py",
+    "tests/page/test_gate.py",
+    "tests/page/test_words.py",
+    "tests/privacy/test_manual_holder.py",
     "tests/properties",
     "tests/structure/test_manual.py",
+    "tests/structure/test_migrations.py",
+    "tests/tenants/test_forged_exports.py",
 )
 
 #: What the session `mcp` fetches. The suite needs Node 22; its package brings one where there is none.

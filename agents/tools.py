@@ -15,11 +15,12 @@ from django.core import signing
 from agents.credentials import find_credential
 from agents.tool_schemas import DEFAULT_LIMIT, MOST, TOOLS
 from preferences.batches import read_operations, run_batch
+from preferences.places import own_scopes, persons_of
 from preferences.requests import read_write
 from preferences.selectors import get_preference, list_preferences
 from preferences.services import delete_preference, put_preference
 from preferences.values import check_revision, check_tags
-from preferences.views import normalize_prefix, own_scopes, persons_of, withheld_as_json
+from preferences.views import normalize_prefix, withheld_as_json
 from tenants.callers import Caller, check_reach
 from tenants.documents import JSONValue, canonical
 from tenants.exceptions import (

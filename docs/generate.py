@@ -218,6 +218,8 @@ def find_captured_actions() -> Iterator[tuple[Any, list[str]]]:
                 verbs.append("expired")
             if any(field.name == "held_at" for field in model._meta.fields):
                 verbs += ["held", "released"]
+            if any(field.name == "archived_at" for field in model._meta.fields):
+                verbs += ["archived", "restored"]
         yield model, [f"{found['noun']}.{verb}" for verb in verbs]
 
 
@@ -260,7 +262,7 @@ def python() -> str:
     """Return the public functions of every app, from their docstrings."""
     parts = []
     for app in our_apps():
-        for name in ("services", "selectors"):
+        for name in ("services", "selectors", "context"):
             if (Path(app.path) / f"{name}.py").exists():
                 module = f"{app.name}.{name}"
                 parts += [f"## {module}", _rst(f".. automodule:: {module}\n   :members:")]

@@ -16,6 +16,8 @@ from tenants.exceptions import (
 )
 from tenants.scopes import Scope
 
+_ARCHIVED = "An archived record stands there: restore it first, or delete it."
+
 
 def refusal_of(
     outcome: str, *, scope: Scope, key: str, purpose: str | None, record: Record | None
@@ -66,8 +68,14 @@ def refusal_of(
                 " key's definition allows; where it sets a limit, a record cannot live for ever.",
             )
         case "already_exists":
-            return AlreadyExists(facts={"current": record.current if record else None})
+            return AlreadyExists(
+                _ARCHIVED if record and record.archived_at else None,
+                facts={"current": record.current if record else None},
+            )
         case "stale_revision":
-            return StaleRevision(facts={"current": record.current if record else None})
+            return StaleRevision(
+                _ARCHIVED if record and record.archived_at else None,
+                facts={"current": record.current if record else None},
+            )
         case _:
             return NotFound("There is no live record at this address.")

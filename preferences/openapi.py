@@ -69,6 +69,7 @@ RECORD = named(
             "created_at": TIME,
             "updated_at": TIME,
             "expires_at": MAYBE_TIME,
+            "archived_at": {**TIME, "description": "Of an archived record alone."},
         },
     },
 )  # fmt: skip
@@ -234,10 +235,49 @@ LIST = Operation(
     answers={200: listed(RECORD, withheld=WITHHELD)},
     refusals=(InvalidScope,),
 )
+SCORED: Schema = {
+    **RECORD,
+    "required": [*RECORD["required"], "score"],
+    "properties": {
+        **RECORD["properties"],
+        "score": {"type": "number", "minimum": 0, "maximum": 1},
+    },
+}
+HIT = named("Hit", SCORED)
+SEARCH = Operation(
+    summary="Search the texts that the caller may see, the best match first.",
+    answers={200: listed(HIT, withheld=WITHHELD)},
+    refusals=(InvalidScope,),
+)
 APPLIES = Operation(
     summary="Resolve what applies over several scopes.",
     answers={200: listed(EFFECTIVE, withheld=WITHHELD)},
     refusals=ADDRESS,
+)
+RETIRED: Schema = {
+    "type": "object",
+    "required": ["scope", "key", "revision"],
+    "additionalProperties": False,
+    "properties": {"scope": TEXT, "key": TEXT, "revision": REVISION},
+}
+RETIRES = (
+    *ADDRESS, *BODY, *GATE, InvalidRevision, UndeclaredKey, StaleRevision, IdempotencyMismatch,
+)  # fmt: skip
+ARCHIVE = Operation(
+    summary="Retire one record from every read and list.",
+    answers={200: RECORD},
+    body=RETIRED,
+    refusals=RETIRES,
+    request_headers=("Idempotency-Key",),
+    answer_headers=("ETag", "Idempotency-Replayed"),
+)
+RESTORE = Operation(
+    summary="Bring an archived record back.",
+    answers={200: RECORD},
+    body=RETIRED,
+    refusals=(*RETIRES, AlreadyExists),
+    request_headers=("Idempotency-Key",),
+    answer_headers=("ETag", "Idempotency-Replayed"),
 )
 POST_BATCH = Operation(
     summary="Run up to a hundred operations.",

@@ -121,7 +121,7 @@ class Withheld:
 #: The columns of a `Record` and its purpose, for lists.
 LISTED = (
     "p.id, p.scope, p.key, p.value::text, p.revision, p.tags, p.metadata::text, p.source, p.actor,"
-    " p.provenance::text, p.seen_count, p.created_at, p.updated_at, p.expires_at, u.slug"
+    " p.provenance::text, p.seen_count, p.created_at, p.updated_at, p.expires_at, p.archived_at, u.slug"
 )
 
 
@@ -136,6 +136,7 @@ def list_preferences(
     purpose: str | None = None,
     after: int = 0,
     most: int | None = None,
+    is_archived: bool = False,
 ) -> tuple[list[Record], list[Withheld]]:
     """
     Return live records in the order of creation, and the purposes that the gate withholds.
@@ -148,6 +149,7 @@ def list_preferences(
         key_prefix: literal; no character is special.
         tags: all of them must be on a record.
         after: id of the last record of the page before.
+        is_archived: list what is archived, and that alone.
     """
     where = (
         " FROM consentful_preference p LEFT JOIN consentful_purpose u"
@@ -157,6 +159,7 @@ def list_preferences(
         " AND (%s::text[] IS NULL OR p.key = ANY (%s::text[]))"
         " AND (%s::text IS NULL OR p.key ^@ %s::text) AND p.tags::text[] @> %s::text[]"
         " AND (%s::text IS NULL OR u.slug = %s::text)"
+        f" AND p.archived_at IS {'NOT ' if is_archived else ''}NULL"
     )
     names = None if keys is None else list(keys)
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.agents.client import MCP
-from tests.http.conftest import World, frozen, make_world, owner_does, world
+from tests.http.conftest import Clock, World, frozen, make_world, owner_does, world
 
-__all__ = ["connect", "frozen", "make_world", "owner_does", "world"]
+__all__ = ["Clock", "World", "connect", "frozen", "make_world", "owner_does", "world"]
 
 
 @pytest.fixture

@@ -214,6 +214,7 @@ def test_every_action_is_explained(manual: Manual, generate: Any) -> None:
 def test_the_python_interface_is_listed(manual: Manual) -> None:
     ids = manual.page("reference/python").ids
     assert {"consent.services.decide", "preferences.selectors.get_preference"} <= ids
+    assert "agents.context.build_context" in ids
 
 
 def test_every_measure_of_speed_is_listed_with_its_goal(manual: Manual) -> None:
