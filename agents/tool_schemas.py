@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from preferences.openapi import RECORD, WITHHELD
+from preferences.searching import MAX_QUERY_LENGTH
 from preferences.values import MAX_TAG_LENGTH, MAX_TAGS
 
 type Schema = Mapping[str, Any]
@@ -168,6 +169,42 @@ _ALL = (
                 "withheld": WITHHELD,
             },
             ("scope", "results", "next_cursor", "withheld"),
+        ),
+        only_reads=True,
+    ),
+    Tool(
+        name="search_memories",
+        title="Search memories",
+        description=(
+            "Search the texts that are kept for words, the best match first, in one scope or, without"
+            " one, in the person's and all shared memories. For when you do not know the key: an"
+            " exact address answers surely, a search may miss. Words in double quotes must follow"
+            " each other, `or` allows either, a minus leaves out."
+        ),
+        properties={
+            "query": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": MAX_QUERY_LENGTH,
+                "description": "Words to look for.",
+            },
+            "scope": {
+                "type": ["string", "null"],
+                "description": f"{SCOPE['description']} Here also `repo::{{owner}}/*`.",
+            },
+            "limit": LIMIT,
+        },
+        required=("query",),
+        gives=_object(
+            {
+                "scope": {"type": ["string", "null"]},
+                "results": {
+                    "type": "array",
+                    "items": _with(MEMORY, score={"type": "number", "minimum": 0}),
+                },
+                "withheld": WITHHELD,
+            },
+            ("scope", "results", "withheld"),
         ),
         only_reads=True,
     ),

@@ -17,6 +17,7 @@ from agents.tool_schemas import DEFAULT_LIMIT, MOST, TOOLS
 from preferences.batches import read_operations, run_batch
 from preferences.places import own_scopes, persons_of
 from preferences.requests import read_write
+from preferences.searching import Place, check_query, parse_place, search_preferences
 from preferences.selectors import get_preference, list_preferences
 from preferences.services import delete_preference, put_preference
 from preferences.values import check_revision, check_tags
@@ -48,6 +49,7 @@ _ARGUMENTS = {
     ("validation_error", "/provenance/detail"): "/detail",
     ("validation_error", "/headers/Idempotency-Key"): "/idempotency_key",
     ("invalid_scope", "/query/scope"): "/scope",
+    ("validation_error", "/query/q"): "/query",
 }
 
 
@@ -169,6 +171,30 @@ def list_memories(
     )
 
 
+def search_memories(
+    caller: Caller, query: object, scope: object = None, limit: object = None
+) -> str:
+    """Return the records whose text holds the words, best first, of one place or as a list does."""
+    place: Place | None = None
+    if scope is not None:
+        place = parse_place(scope, me=caller.subject)
+        if isinstance(place, Scope):
+            # A search leaves out what may not be read; who names one place is told so.
+            place = _scope(caller, scope)
+            _check_no_reason(caller, place)
+    hits, withheld = search_preferences(
+        caller=caller,
+        query=check_query(query),
+        scopes=None if place is None else [place],
+        limit=_limit(limit),
+    )
+    shown = ", ".join(hit.as_json() for hit in hits)
+    return (
+        f'{{"scope": {_json(None if place is None else str(place))}, "results": [{shown}],'
+        f' "withheld": {withheld_as_json(withheld)}}}'
+    )
+
+
 def set_memory(
     caller: Caller,
     key: object,
@@ -279,7 +305,7 @@ def forget_memories(caller: Caller, keys: object, scope: object, confirm: Confir
 
 _FUNCTIONS: Mapping[str, Callable[..., str]] = {
     function.__name__: function
-    for function in (get_memory, list_memories, set_memory, delete_memory)
+    for function in (get_memory, list_memories, search_memories, set_memory, delete_memory)
 }
 
 # What they share ---------------------------------------------------------------------------------

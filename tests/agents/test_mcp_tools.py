@@ -211,12 +211,53 @@ def test_answers_fit_their_schemas(world, connect):
     world.alice.give("me", "support")
     agent = connect("bound", can_ask=True)
     given = {
-        "set_memory": agent.call("set_memory", key="tone", value={"a": [1]}, ttl_seconds=60).given,
+        "set_memory": agent.call(
+            "set_memory", key="tone", value={"a": ["words"]}, ttl_seconds=60
+        ).given,
         "get_memory": agent.call("get_memory", key="tone").given,
         "list_memories": agent.call("list_memories").given,
+        "search_memories": agent.call("search_memories", query="words").given,
         "delete_memory": agent.call("delete_memory", key="tone").given,
     }
     for name, answer in given.items():
         schema = compile_schema(json.dumps(TOOLS[name].gives))
         assert list(schema.errors(answer)) == []
         assert list(schema.errors({})) != []
+
+
+def test_search(world, connect):
+    world.alice.give("me", "support")
+    world.alice.write("me", "tone", "likes dry jokes about tabs")
+    world.bob.write("me", "k", "jokes of bob")
+    world.operator.write("repo::acme/checkout", "rule", "No jokes in commits")
+    agent, bound = connect("agent"), connect("bound")
+    found = bound.call("search_memories", query="JOKES").given
+    assert found["scope"] is None
+    assert {(one["scope"], one["key"]) for one in found["results"]} == {
+        ("user::alice", "tone"), ("repo::acme/checkout", "rule"),
+    }  # fmt: skip
+    assert all(0 < one["score"] <= 1 for one in found["results"])
+    found = bound.call("search_memories", query="jokes", scope="repo::Acme/*").given
+    assert (found["scope"], [one["key"] for one in found["results"]]) == ("repo::acme/*", ["rule"])
+    found = bound.call("search_memories", query="jokes", scope="me", limit=1).given
+    assert (found["scope"], [one["key"] for one in found["results"]]) == ("user::alice", ["tone"])
+    found = agent.call("search_memories", query="jokes", scope="user::bob").given
+    assert [one["key"] for one in found["results"]] == ["k"]
+    # One that names no place, or a place of somebody else's, is told so.
+    assert agent.call("search_memories", query="jokes").code == "invalid_scope"
+    with world.denied(1):
+        assert bound.call("search_memories", query="jokes", scope="user::bob").code == (
+            "permission_denied"
+        )
+    assert connect("operator").call("search_memories", query="x", scope="user::bob").code == (
+        "validation_error"
+    )
+    for query in ("", " ", "x" * 201, "a\x07", 3, None, ["a"]):
+        refused = bound.call("search_memories", query=query).refusal
+        assert (refused["code"], refused["errors"][0]["pointer"]) == ("validation_error", "/query")
+    for limit in (0, 101, True):
+        assert bound.call("search_memories", query="x", limit=limit).code == "validation_error"
+    world.alice.withdraw("me", "support")
+    found = bound.call("search_memories", query="jokes", scope="me").given
+    assert found["results"] == []
+    assert found["withheld"] == [{"purpose": "support", "reason": "consent_required"}]
