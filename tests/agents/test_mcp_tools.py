@@ -261,3 +261,28 @@ def test_search(world, connect):
     found = bound.call("search_memories", query="jokes", scope="me").given
     assert found["results"] == []
     assert found["withheld"] == [{"purpose": "support", "reason": "consent_required"}]
+
+
+def test_expired_memories_are_gone_at_their_moment(frozen, world, connect):
+    agent = connect("bound")
+    made = agent.call("set_memory", key="k", value="words", ttl_seconds=60).given
+    frozen.move(59.999999)
+    assert agent.call("get_memory", key="k").given["revision"] == made["revision"]
+    frozen.move(0.000001)
+    assert agent.call("get_memory", key="k").code == "not_found"
+    assert agent.call("list_memories").given["results"] == []
+    assert agent.call("search_memories", query="words").given["results"] == []
+    again = agent.call("set_memory", key="k", value=1, expected_revision=made["revision"]).refusal
+    assert (again["code"], again["current"]) == ("stale_revision", None)
+    assert agent.call("set_memory", key="k", value=1).given["created"] is True
+
+
+def test_a_restored_database_serves_nothing_about_persons(world, connect, monkeypatch):
+    agent = connect("bound")
+    monkeypatch.setattr("tenants.restores.questions", [lambda: True])
+    for tool, more in (("get_memory", {"key": "k"}), ("set_memory", {"key": "k", "value": 1}),
+                       ("list_memories", {}), ("search_memories", {"query": "k"}),
+                       ("delete_memory", {"key": "k"})):  # fmt: skip
+        refused = agent.call(tool, **more).refusal
+        assert (refused["code"], refused["retry_after"]) == ("store_unavailable", 60)
+    assert agent.call("get_memory", scope="project::x", key="k").code == "not_found"
