@@ -352,7 +352,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
         routes,
         settings,
         tools,
-    )  # fmt: skip
+    )
 }
 
 
