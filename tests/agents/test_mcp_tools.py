@@ -108,6 +108,36 @@ def test_malformed_arguments_are_refused_by_name(connect):
     assert agent.call("set_memory", key="k", value="x" * 70_000).code == "too_large"
 
 
+def test_C015_names_are_taken_as_they_stand(world, connect):
+    """No white space is trimmed away, so that nothing lands at another address."""
+    world.alice.write("me", "theme", "light")
+    agent = connect("bound")
+    for key in (
+        "theme\n",
+        " theme",
+        "theme ",
+        "theme\t",
+        "theme\u200b",
+        "theme\r\n",
+        "a/theme",
+        "",
+    ):
+        for tool, more in (
+            ("get_memory", {}),
+            ("set_memory", {"value": "dark"}),
+            ("delete_memory", {}),
+        ):
+            assert agent.call(tool, key=key, **more).code == "invalid_key"
+    for scope in ("me\n", " me", "user::alice\n", "user:: alice", "project::x ", "Global", ""):
+        for tool, more in (
+            ("get_memory", {}),
+            ("set_memory", {"value": "dark"}),
+            ("delete_memory", {}),
+        ):
+            assert agent.call(tool, key="theme", scope=scope, **more).code == "invalid_scope"
+    assert world.alice.read("me", "theme").json["value"] == "light"
+
+
 def test_only_what_definitions_let_agents_write(world, make_world, connect):
     agent = connect("agent")
     with world.denied(2):
