@@ -11,7 +11,7 @@ import math
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
@@ -150,11 +150,9 @@ class PreferenceStore(BaseStore):
 
     def _delete(self, one: Any, seen: list[tuple[str, Record | None]]) -> None:
         key = _key_of(one.namespace, one.key)
-        try:
+        with suppress(NotFound):
             # Whatever stands there: forgetting waits for no revision.
             delete_preference(caller=self.caller, scope=self.scope, key=key)
-        except NotFound:
-            pass
         seen.append((key, None))
 
     def _search(self, one: Any, seen: list[tuple[str, Record | None]]) -> list[SearchItem]:
