@@ -280,11 +280,8 @@ def _list(path: str, place: Place, found: Sequence[tuple[Place, Record]]) -> str
 
 
 def _size(count: int) -> str:
-    size = float(count)
-    for unit in "BKM":
-        if size < 1024:
-            break
+    size, units = float(count), ["B", "K", "M", "G"]
+    while size >= 1024 and len(units) > 1:
         size /= 1024
-    else:
-        unit = "G"
-    return f"{size:.1f}".removesuffix(".0") + unit
+        units.pop(0)
+    return f"{size:.1f}".removesuffix(".0") + units[0]
