@@ -95,7 +95,10 @@ class IntegrityAdapter(MemoryAdapter):
         for _ in range(count):
             marker = uuid.uuid4().hex
             set_preference(
-                caller=person.caller, scope=person.scope, key=f"note-{marker}", value=f"note {marker}"
+                caller=person.caller,
+                scope=person.scope,
+                key=f"note-{marker}",
+                value=f"note {marker}",
             )
         self._seal()
         write_checkpoint(self._tenant.pk, self._tenant.slug, kept=self._kept)

@@ -22,7 +22,9 @@ def test_every_edit_is_found(superuser):
     rows = run(IntegrityAdapter(superuser))
     print(render("consentful", rows))
     assert [row["edit"] for row in rows] == list(LABELS.values())
-    assert {row["edit"]: (row["verdict"], row["detail"]) for row in rows if row["verdict"] != "REPORTED"} == {}
+    assert {
+        row["edit"]: (row["verdict"], row["detail"]) for row in rows if row["verdict"] != "REPORTED"
+    } == {}
 
 
 def test_what_nobody_touched_is_fine(superuser):
