@@ -240,13 +240,36 @@ SCORED: Schema = {
     "required": [*RECORD["required"], "score"],
     "properties": {
         **RECORD["properties"],
-        "score": {"type": "number", "minimum": 0, "maximum": 1},
+        "score": {"type": "number", "minimum": 0, "maximum": 1, "description": "More is better."},
     },
 }
 HIT = named("Hit", SCORED)
 SEARCH = Operation(
     summary="Search the texts that the caller may see, the best match first.",
     answers={200: listed(HIT, withheld=WITHHELD)},
+    refusals=(InvalidScope,),
+)
+SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+RANKED = named(
+    "Ranked",
+    {
+        **SCORED,
+        "required": [*SCORED["required"], "parts"],
+        "properties": {
+            **SCORED["properties"],
+            "parts": {
+                "type": "object",
+                "required": ["recency", "recurrence", "relevance", "outcome"],
+                "properties": dict.fromkeys(
+                    ("recency", "recurrence", "relevance", "outcome"), SHARE
+                ),
+            },
+        },
+    },
+)
+RANK = Operation(
+    summary="Rank the live records of several scopes, those that matter most first.",
+    answers={200: listed(RANKED, withheld=WITHHELD)},
     refusals=(InvalidScope,),
 )
 APPLIES = Operation(

@@ -137,6 +137,7 @@ def list_preferences(
     after: int = 0,
     most: int | None = None,
     is_archived: bool = False,
+    newest: int | None = None,
 ) -> tuple[list[Record], list[Withheld]]:
     """
     Return live records in the order of creation, and the purposes that the gate withholds.
@@ -150,6 +151,8 @@ def list_preferences(
         tags: all of them must be on a record.
         after: id of the last record of the page before.
         is_archived: list what is archived, and that alone.
+        newest: only so many of each exact scope, those created last; in no order, and not noted
+            as read: whoever shows some of them does that.
     """
     where = (
         " FROM consentful_preference p LEFT JOIN consentful_purpose u"
@@ -200,14 +203,23 @@ def list_preferences(
                 [*filters, *_columns(open_pairs), *_columns(shut)],
             )
             withheld |= {(slug, "restricted") for (slug,) in cursor.fetchall()}
-        cursor.execute(
-            f"SELECT {LISTED}{where} AND p.id > %s AND (p.subject_id IS NULL OR {_AMONG})"
-            f" AND NOT {_AMONG_KEYS} ORDER BY p.id LIMIT %s",
-            [*filters, after, *_columns(open_pairs), *_columns(shut), most],
+        gated = (
+            f"SELECT {LISTED}{where} AND (p.subject_id IS NULL OR {_AMONG}) AND NOT {_AMONG_KEYS}"
         )
+        gates = [*filters, *_columns(open_pairs), *_columns(shut)]
+        if newest is None:
+            cursor.execute(f"{gated} AND p.id > %s ORDER BY p.id LIMIT %s", [*gates, after, most])
+        else:
+            # From the end of each scope's index: however much a scope holds, little is read.
+            cursor.execute(
+                "SELECT one.* FROM unnest(%s::text[]) AS asked (scope) CROSS JOIN LATERAL"  # noqa: S608  constant text
+                f" ({gated} AND p.scope = asked.scope ORDER BY p.id DESC LIMIT %s) AS one",
+                [[str(scope) for scope in scopes], *gates, newest],
+            )
         rows = cursor.fetchall()
     records = [Record.from_row(row, slug) for *row, slug in rows]
-    note_readings(caller, records)
+    if newest is None:
+        note_readings(caller, records)
     return records, [Withheld(*pair) for pair in sorted(withheld)]
 
 

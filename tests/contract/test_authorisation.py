@@ -49,6 +49,8 @@ TABLE = [
         {"operations": [{"op": "get", "scope": "user::alice", "key": "k"}]}, WHY),
     Row("POST", "preferences/batch", "preferences/batch", (200, 403, 200, 200, 200, 403, 200),
         {"operations": [put("user::alice", "k", mode="upsert")]}),
+    Row("GET", "preferences/ranked", "preferences/ranked", (200, 200, 200, 200, 200, 403, 200),
+        query={"scope": "user::alice", "term": "word"}),
     Row("GET", "preferences/search", "preferences/search", (200, 200, 200, 200, 200, 403, 200),
         query={"scope": "user::alice", "q": "word"}),
     Row("GET", "preferences/search", "preferences/search", (200, 200, 400, 200, 200, 403, 200),
