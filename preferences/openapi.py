@@ -10,6 +10,7 @@ from tenants.exceptions import (
     InvalidKey,
     InvalidRevision,
     InvalidScope,
+    InvalidTransition,
     InvalidTTL,
     InvalidValue,
     LengthRequired,
@@ -115,6 +116,10 @@ DEFINITION = named(
             "ttl_max": {"type": ["integer", "null"]},
             "scopes": {"type": "array", "items": TEXT},
             "writers": {"type": "array", "items": {"enum": ["subject", "operator", "agent"]}},
+            "transitions": {
+                "type": ["object", "null"],
+                "additionalProperties": {"type": "array", "items": TEXT},
+            },
             "description": TEXT,
         },
     },
@@ -179,7 +184,7 @@ BODY = (InvalidJSON, LengthRequired, TooLarge, UnsupportedMediaType)
 GATE = (ConsentRequired, PurposeNotAllowed, Objected, Restricted)
 WRITES = (
     *ADDRESS, *BODY, *GATE, InvalidValue, InvalidRevision, InvalidTTL, UndeclaredKey,
-    StaleRevision, AlreadyExists, IdempotencyMismatch,
+    StaleRevision, AlreadyExists, InvalidTransition, IdempotencyMismatch,
 )  # fmt: skip
 
 #: What may follow at the same address, with the revision that an answer told.

@@ -1,5 +1,6 @@
 """Answers about preferences. Nothing here changes a record."""
 
+import json
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,10 @@ from preferences.readings import note_readings
 from preferences.records import Record
 from preferences.resolution import Effective, resolve
 from preferences.schemas import Schema, compile_schema
+from preferences.transitions import find_faults, states_of
 from tenants.callers import Caller, check_reach
+from tenants.documents import JSONValue
+from tenants.exceptions import FieldError
 from tenants.personal import PIECE
 from tenants.restores import check_current
 from tenants.scopes import Scope, check_key
@@ -75,6 +79,13 @@ class Declaration:
     revision: str
     scopes: frozenset[str]
     schema: Schema
+    #: What a value's status may be; None where nothing is said of it.
+    states: frozenset[str] | None
+
+    def errors(self, value: JSONValue) -> list[FieldError]:
+        """Return what is wrong with a value; nothing where it fits."""
+        found = self.schema.errors(value)
+        return found if found or self.states is None else find_faults(self.states, value)
 
 
 #: Compiled definitions by (tenant, key); None where there is none. Never trusted: a write names
@@ -101,6 +112,7 @@ def find_declaration(
                 revision=row.revision,
                 scopes=frozenset(row.scopes),
                 schema=compile_schema(row.schema),
+                states=row.transitions and states_of(json.loads(row.transitions)),
             )
         )
         with _lock:
