@@ -1,5 +1,6 @@
 """The admin's pages of tokens: issued and shown once, listed without the secret, revoked."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from tenants.admin_base import TenantModelAdmin
-from tenants.admin_forms import ServiceForm, UserNameField
+from tenants.admin_forms import ServiceForm, UserNameField, find_named_person
 from tenants.admin_lists import shown_time
 from tenants.admin_place import OWNERS, actor_of, caller_of, tenant_of
 from tenants.callers import find_caller
@@ -77,6 +78,9 @@ class TokenAdmin(TenantModelAdmin):
         " and its end. Revoke one that leaked or is no longer needed."
     )
     empty_text = "No token was issued for this tenant yet."
+
+    def fenced(self, request: HttpRequest, tenant: Tenant, object_id: str | None) -> Sequence[str]:
+        return find_named_person(request, "on_behalf_of")
 
     def unit(
         self, request: HttpRequest, tenant: Tenant | None, object_id: str | None
