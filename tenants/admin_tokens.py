@@ -1,6 +1,5 @@
 """The admin's pages of tokens: issued and shown once, listed without the secret, revoked."""
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -79,14 +78,14 @@ class TokenAdmin(TenantModelAdmin):
     )
     empty_text = "No token was issued for this tenant yet."
 
-    def fenced(self, request: HttpRequest, tenant: Tenant, object_id: str | None) -> Sequence[str]:
-        return find_named_person(request, "on_behalf_of")
-
     def unit(
         self, request: HttpRequest, tenant: Tenant | None, object_id: str | None
     ) -> AbstractContextManager[Any]:
         if tenant is not None and request.method == "POST" and request.path.endswith("/add/"):
-            return unit_of_work(tenant_id=tenant.pk, actor=actor_of(request))
+            return unit_of_work(
+                tenant_id=tenant.pk, actor=actor_of(request),
+                subjects=find_named_person(request, "on_behalf_of"),
+            )  # fmt: skip
         return nullcontext()  # each token is revoked in the unit of its own tenant
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
