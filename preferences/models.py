@@ -52,6 +52,9 @@ class Definition(Captured):
     ttl_max = models.PositiveBigIntegerField(null=True, blank=True, help_text="Seconds.")
     scopes = ArrayField(models.CharField(max_length=32), help_text="Kinds of scope.")
     writers = ArrayField(models.CharField(max_length=16, choices=Writer))
+    transitions = JSONTextField(
+        null=True, blank=True, help_text="For each status of a value, those that may follow it."
+    )
     description = models.TextField(blank=True)
     retired_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

@@ -10,6 +10,7 @@ from tenants.exceptions import (
     InvalidKey,
     InvalidRevision,
     InvalidScope,
+    InvalidTransition,
     InvalidTTL,
     InvalidValue,
     LengthRequired,
@@ -115,6 +116,10 @@ DEFINITION = named(
             "ttl_max": {"type": ["integer", "null"]},
             "scopes": {"type": "array", "items": TEXT},
             "writers": {"type": "array", "items": {"enum": ["subject", "operator", "agent"]}},
+            "transitions": {
+                "type": ["object", "null"],
+                "additionalProperties": {"type": "array", "items": TEXT},
+            },
             "description": TEXT,
         },
     },
@@ -179,7 +184,7 @@ BODY = (InvalidJSON, LengthRequired, TooLarge, UnsupportedMediaType)
 GATE = (ConsentRequired, PurposeNotAllowed, Objected, Restricted)
 WRITES = (
     *ADDRESS, *BODY, *GATE, InvalidValue, InvalidRevision, InvalidTTL, UndeclaredKey,
-    StaleRevision, AlreadyExists, IdempotencyMismatch,
+    StaleRevision, AlreadyExists, InvalidTransition, IdempotencyMismatch,
 )  # fmt: skip
 
 #: What may follow at the same address, with the revision that an answer told.
@@ -240,13 +245,36 @@ SCORED: Schema = {
     "required": [*RECORD["required"], "score"],
     "properties": {
         **RECORD["properties"],
-        "score": {"type": "number", "minimum": 0, "maximum": 1},
+        "score": {"type": "number", "minimum": 0, "maximum": 1, "description": "More is better."},
     },
 }
 HIT = named("Hit", SCORED)
 SEARCH = Operation(
     summary="Search the texts that the caller may see, the best match first.",
     answers={200: listed(HIT, withheld=WITHHELD)},
+    refusals=(InvalidScope,),
+)
+SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+RANKED = named(
+    "Ranked",
+    {
+        **SCORED,
+        "required": [*SCORED["required"], "parts"],
+        "properties": {
+            **SCORED["properties"],
+            "parts": {
+                "type": "object",
+                "required": ["recency", "recurrence", "relevance", "outcome"],
+                "properties": dict.fromkeys(
+                    ("recency", "recurrence", "relevance", "outcome"), SHARE
+                ),
+            },
+        },
+    },
+)
+RANK = Operation(
+    summary="Rank the live records of several scopes, those that matter most first.",
+    answers={200: listed(RANKED, withheld=WITHHELD)},
     refusals=(InvalidScope,),
 )
 APPLIES = Operation(

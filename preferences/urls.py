@@ -9,6 +9,7 @@ urlpatterns = [
     path("tenants/<str:tenant>/preferences", views.PreferencesView.as_view()),
     path("tenants/<str:tenant>/preferences/batch", views.BatchView.as_view()),
     path("tenants/<str:tenant>/preferences/effective", views.EffectiveView.as_view()),
+    path("tenants/<str:tenant>/preferences/ranked", lesson_views.RankedView.as_view()),
     path("tenants/<str:tenant>/preferences/search", lesson_views.SearchView.as_view()),
     path("tenants/<str:tenant>/preferences/archive", archive_views.ArchiveView.as_view()),
     path("tenants/<str:tenant>/preferences/restore", archive_views.RestoreView.as_view()),

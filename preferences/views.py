@@ -321,5 +321,6 @@ def _definition(definition: Definition) -> dict[str, Any]:
         "ttl_max": definition.ttl_max,
         "scopes": definition.scopes,
         "writers": definition.writers,
+        "transitions": definition.transitions and json.loads(definition.transitions),
         "description": definition.description,
     }

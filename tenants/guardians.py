@@ -41,7 +41,7 @@ def grant_guardianship(
     subject = Scope.of_subject(subject, creating=True).name
     if not 1 <= len(evidence.strip()) <= len(evidence.encode()) <= 2048:
         raise ValidationError("Evidence has 1 to 2048 bytes.", pointer="/evidence")
-    with unit_of_work(tenant_id=tenant_id, actor=actor):
+    with unit_of_work(tenant_id=tenant_id, actor=actor, subjects=[subject]):
         user = _user_of(tenant_id, username)
         with store().cursor() as cursor:
             cursor.execute(
@@ -68,7 +68,7 @@ def end_guardianship(*, tenant_id: int, username: str, subject: str, actor: Acto
         NotFound: it does not.
     """
     name = username if "\x00" not in username else ""
-    with unit_of_work(tenant_id=tenant_id, actor=actor):
+    with unit_of_work(tenant_id=tenant_id, actor=actor, subjects=[subject]):
         found = Guardianship.objects.filter(
             tenant_id=tenant_id, subject__tenant_id=tenant_id, subject__external_id=subject,
             **{f"user__{get_user_model().USERNAME_FIELD}": name},

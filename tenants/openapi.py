@@ -91,6 +91,10 @@ QUERY: Mapping[str, Schema] = {
     "mode": {"type": "string", "enum": ["upsert"]},
     "revision": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
     "after": {"type": "integer", "minimum": 0},
+    "archived": {"type": "boolean", "default": False},
+    "diverse": {"type": "boolean", "default": False},
+    "q": {"type": "string", "minLength": 1, "maxLength": 200},
+    "term": {"type": "string", "minLength": 1, "maxLength": 100},
     "since": {"type": "string", "format": "date-time"},
     "until": {"type": "string", "format": "date-time"},
 }

@@ -18,7 +18,8 @@ def note_words(apps: Any, schema_editor: Any) -> None:
                 " ORDER BY p.id LIMIT %s FOR SHARE), noted AS ("
                 " INSERT INTO consentful_preference_words (tenant_id, preference_id, words)"
                 " SELECT (record).tenant_id, (record).id, words FROM piece,"
-                "  LATERAL consentful_words(record) AS words WHERE words IS NOT NULL"
+                "  LATERAL consentful_words(record) AS words"
+                " WHERE (record).archived_at IS NULL AND words IS NOT NULL"
                 " ON CONFLICT DO NOTHING)"
                 " SELECT max((record).id) FROM piece",
                 [last, BATCH],

@@ -30,15 +30,15 @@ SELECT consentful_isolate('consentful_preference');
 CREATE FUNCTION consentful_governing(
     tenant bigint, kind text, key text,
     OUT purpose_id bigint, OUT purpose text, OUT is_open boolean, OUT writers text[],
-    OUT ttl_default bigint, OUT ttl_max bigint, OUT definition text
+    OUT ttl_default bigint, OUT ttl_max bigint, OUT transitions json, OUT definition text
 )
 LANGUAGE plpgsql STABLE
 AS $$
 #variable_conflict use_column
 BEGIN
     SELECT d.purpose_id, u.slug, d.retired_at IS NULL, d.writers::text[], d.ttl_default, d.ttl_max,
-           d.revision
-    INTO purpose_id, purpose, is_open, writers, ttl_default, ttl_max, definition
+           d.transitions, d.revision
+    INTO purpose_id, purpose, is_open, writers, ttl_default, ttl_max, transitions, definition
     FROM consentful_definition d
     LEFT JOIN consentful_purpose u ON u.tenant_id = tenant AND u.id = d.purpose_id
     WHERE d.tenant_id = tenant AND d.key = consentful_governing.key

@@ -1,3 +1,25 @@
+-- Whether a value may follow another, by the status of both. A value begins in a state that no other
+-- leads to; in any, where each is led to. So does what is in no declared state yet.
+CREATE FUNCTION consentful_may_step(transitions json, old json, new json) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE
+AS $$
+DECLARE
+    was text := old ->> 'status';
+    becomes text := new ->> 'status';
+    known text[] := ARRAY(SELECT json_object_keys(transitions));
+    led_to text[] := ARRAY(
+        SELECT following FROM json_each(transitions) AS step (state, all_following),
+            json_array_elements_text(all_following) AS following
+        WHERE following <> state);
+BEGIN
+    IF was = ANY (known || led_to) THEN
+        RETURN becomes IN (SELECT json_array_elements_text(transitions -> was));
+    END IF;
+    RETURN becomes = ANY (known || led_to)
+        AND (NOT becomes = ANY (led_to) OR known <@ led_to);
+END
+$$;
+
 -- Write one record: fence, gate, then compare and set.
 --   mode        create | replace (one of `revisions`) | any (whatever live record) | upsert;
 --               archive | restore (one of `revisions`), which leave all but `archived_at` as it is
@@ -112,6 +134,14 @@ BEGIN
             UPDATE consentful_preference p SET archived_at = moment
             WHERE p.id = record.id RETURNING p.* INTO record;
             outcome := 'archived';
+        ELSIF rule.transitions IS NOT NULL AND (is_live OR source <> 'import')
+           AND NOT consentful_may_step(
+               rule.transitions, CASE WHEN is_live THEN record.value END,
+               consentful_preference_put.value::json) THEN
+            -- Under the lock of the row: of two who take one step, the second is refused. What an
+            -- export brings back may begin where it was.
+            outcome := 'invalid_transition';
+            record := CASE WHEN is_live THEN record END;
         ELSIF is_live THEN
             UPDATE consentful_preference p SET
                 value = consentful_preference_put.value::json,

@@ -9,11 +9,6 @@ ALTER TABLE consentful_preference_words
 ALTER TABLE consentful_preference_words VALIDATE CONSTRAINT consentful_words_preference;
 SELECT consentful_isolate('consentful_preference_words');
 
--- Whether a value may hold words: text, and not so long that a write would wait for its words.
-CREATE FUNCTION consentful_has_text(value json) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$ SELECT left(value::text, 1) IN ('"', '[', '{') AND octet_length(value::text) <= 8192 $$;
-
 -- Where a record can be searched: its own scope, its owner's repositories (no name of one holds an
 -- asterisk), all that is shared.
 CREATE FUNCTION consentful_places(scope text, is_shared boolean) RETURNS text[]
@@ -33,52 +28,62 @@ AS $$
 $$;
 
 -- All words of a record: those of its key, which weigh more, and of the strings in its value; NULL
--- where nobody searches it. A key is divided where a file name or a host would not be.
+-- where nobody searches it. A key is divided where a file name or a host would not be. Statements
+-- that only assign are evaluated in place, where a query would be run.
 CREATE FUNCTION consentful_words(record consentful_preference) RETURNS tsvector
 LANGUAGE plpgsql IMMUTABLE
 AS $$
 DECLARE
     words tsvector;
+    marks text[] := ARRAY[consentful_mark(record.tenant_id, record.scope)];
 BEGIN
-    IF record.archived_at IS NOT NULL OR NOT consentful_has_text(record.value) THEN
+    -- Not so long that a write would wait for its words.
+    IF octet_length(record.value::text) > 8192 THEN
         RETURN NULL;
     END IF;
     words := json_to_tsvector('pg_catalog.simple', record.value, '["string"]');
     IF length(words) = 0 THEN
         RETURN NULL;
     END IF;
-    RETURN words
-        || setweight(to_tsvector('pg_catalog.simple', translate(record.key, '._-:@', '     ')), 'A')
-        || array_to_tsvector((
-            SELECT array_agg(consentful_mark(record.tenant_id, place))
-            FROM unnest(consentful_places(record.scope, record.subject_id IS NULL)) AS place));
+    -- As of `consentful_places`.
+    IF record.scope ^@ 'repo::' THEN
+        marks := marks || consentful_mark(record.tenant_id, split_part(record.scope, '/', 1) || '/*');
+    END IF;
+    IF record.subject_id IS NULL THEN
+        marks := marks || consentful_mark(record.tenant_id, '*');
+    END IF;
+    RETURN words || array_to_tsvector(marks)
+        || setweight(to_tsvector('pg_catalog.simple', translate(record.key, '._-:@', '     ')), 'A');
 END
 $$;
 
+-- Without a WHEN: that would be read and planned anew with every statement, and cost more than
+-- calling this (measured).
 CREATE FUNCTION consentful_note_words() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    found tsvector := consentful_words(NEW);
+    had_text boolean := TG_OP = 'UPDATE' AND left(OLD.value::text, 1) IN ('"', '[', '{');
+    found tsvector;
 BEGIN
+    IF NEW.archived_at IS NULL AND left(NEW.value::text, 1) IN ('"', '[', '{') THEN
+        found := consentful_words(NEW);
+    END IF;
     IF found IS NOT NULL THEN
         INSERT INTO consentful_preference_words AS w (tenant_id, preference_id, words)
         VALUES (NEW.tenant_id, NEW.id, found)
         ON CONFLICT (preference_id) DO UPDATE SET words = EXCLUDED.words
         WHERE w.words <> EXCLUDED.words;
-    ELSIF TG_OP = 'UPDATE' THEN
+    ELSIF had_text THEN
         DELETE FROM consentful_preference_words w
         WHERE w.tenant_id = NEW.tenant_id AND w.preference_id = NEW.id;
     END IF;
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER consentful_note_words AFTER INSERT ON consentful_preference
-    FOR EACH ROW WHEN (consentful_has_text(NEW.value)) EXECUTE FUNCTION consentful_note_words();
-CREATE TRIGGER consentful_renew_words AFTER UPDATE OF value, scope, archived_at
-    ON consentful_preference
-    FOR EACH ROW WHEN (consentful_has_text(NEW.value) OR consentful_has_text(OLD.value))
-    EXECUTE FUNCTION consentful_note_words();
+CREATE TRIGGER consentful_note_words
+    AFTER INSERT OR UPDATE OF value, scope, archived_at ON consentful_preference
+    FOR EACH ROW EXECUTE FUNCTION consentful_note_words();
 
 -- The live records in `places` that hold what is asked for and that the gate lets the caller see:
 -- consent, expiry, restriction and archive decide here, in the snapshot of the statement that asks.

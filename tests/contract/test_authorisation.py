@@ -51,6 +51,8 @@ TABLE = [
         {"operations": [put("user::alice", "k", mode="upsert")]}),
     Row("POST", "context", "context", (200, 200, 200, 200, 200, 403, 200),
         {"purpose": "support", "scopes": ["user::alice", "project::x"], "keys": ["k"]}),
+    Row("GET", "preferences/ranked", "preferences/ranked", (200, 200, 200, 200, 200, 403, 200),
+        query={"scope": "user::alice", "term": "word"}),
     Row("GET", "preferences/search", "preferences/search", (200, 200, 200, 200, 200, 403, 200),
         query={"scope": "user::alice", "q": "word"}),
     Row("GET", "preferences/search", "preferences/search", (200, 200, 400, 200, 200, 403, 200),
