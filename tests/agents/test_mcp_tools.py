@@ -1,6 +1,7 @@
 """The tools over MCP: what they give, what they refuse, and what they leave behind."""
 
 import json
+from functools import partial
 
 import pytest
 
@@ -8,6 +9,7 @@ from agents.tool_schemas import TOOLS
 from preferences.schemas import compile_schema
 from tests.agents.client import LEGACY, MCP, MODERN
 from tests.factories import CATALOG
+from tests.http.client import race
 
 
 def test_one_memory_from_first_to_last(world, connect):
@@ -316,3 +318,22 @@ def test_a_restored_database_serves_nothing_about_persons(world, connect, monkey
         refused = agent.call(tool, **more).refusal
         assert (refused["code"], refused["retry_after"]) == ("store_unavailable", 60)
     assert agent.call("get_memory", scope="project::x", key="k").code == "not_found"
+
+
+def test_of_two_writers_who_read_the_same_one_is_told(world):
+    made = MCP(world.tenant.slug, world.agent.token).call(
+        "set_memory", scope="project::x", key="k", value=0
+    )
+    revision = made.given["revision"]
+
+    def write(value):
+        return MCP(world.tenant.slug, world.agent.token).call(
+            "set_memory", scope="project::x", key="k", value=value, expected_revision=revision
+        )
+
+    replies = race([partial(write, value) for value in range(6)])
+    won = [one.result["structuredContent"] for one in replies if not one.result["isError"]]
+    lost = [one.refusal for one in replies if one.result["isError"]]
+    assert len(won) == 1
+    assert {one["code"] for one in lost} == {"stale_revision"}
+    assert {one["current"]["revision"] for one in lost} == {won[0]["revision"]}
