@@ -1,5 +1,10 @@
 """Routes for agents, below ``tenants/{tenant}/``."""
 
-from typing import Any
+from django.urls import path
 
-urlpatterns: list[Any] = []
+from agents import context_views, views
+
+urlpatterns = [
+    path("tenants/<str:tenant>/context", context_views.ContextView.as_view()),
+    path("tenants/<str:tenant>/tools", views.ToolsView.as_view()),
+]

@@ -1,5 +1,8 @@
 """Writing to the trail what is no change of data. Changes are captured by triggers alone."""
 
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from django.db import connections
@@ -32,4 +35,34 @@ def record_event(
         cursor.execute(
             "SELECT consentful_record_event(%s, %s, %s, %s, %s, %s, %s, %s)",
             [tenant_id, actor.as_context(), action, outcome, subject, scope, key, purpose],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Injection:
+    """
+    One stored version that a language model was shown.
+
+    Attributes:
+        subject: external id of the person whose it is; None for shared data.
+        scope: canonical text.
+        purpose: slug of the purpose that governs it.
+    """
+
+    record_id: int
+    revision: str
+    subject: str | None
+    scope: str
+    key: str
+    purpose: str | None
+
+
+def record_injections(
+    shown: Sequence[Injection], *, tenant_id: int, actor: Actor, using: str = "default"
+) -> None:
+    """Add one `context.injected` event for each version that was shown, in one statement."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(
+            "SELECT consentful_record_injections(%s, %s, %s)",
+            [tenant_id, actor.as_context(), json.dumps([asdict(one) for one in shown])],
         )

@@ -136,6 +136,8 @@ def _describe(caller: Caller, subject: str, rows: Iterable[Preference]) -> list[
                 schema=json.loads(definition.schema) if definition else True,
                 closed="hold"
                 if row.pk in on_hold
+                else "guardian"
+                if caller.is_guardian
                 else _closed(row, definition, rule, shut)
                 or ("restricted" if row.key in restricted else None)
                 or ("archived" if row.archived_at else None),

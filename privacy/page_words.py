@@ -83,6 +83,9 @@ CLOSED: dict[str, Words] = {
     "restricted": _("You have stopped its use. Allow it again to change it."),
     "hold": _("A legal duty keeps it as it is for now. It can be seen, not changed."),
     "archived": _("This was put away: nobody reads it any more. You can see it and forget it."),
+    "guardian": _(
+        "Acting for somebody, you can see this, stop its use and forget it. Staff correct it if you ask."
+    ),
     "writers": _("Only staff write this. Ask them if it is wrong, or forget it."),
     "undeclared": _("Nothing of this kind is stored any more. You can see it and forget it."),
     "other": _("It cannot be changed at present. You can see it and forget it."),
@@ -159,6 +162,7 @@ ACTIONS: dict[str, Words] = {
     "guardianship.expired": _("Somebody no longer acts for you"),
     "data.disclosed": _("Looked at your data"),
     "data.exported": _("Took a copy of your data"),
+    "context.injected": _("Used it for an answer of a language model"),
     "erasure.created": _("Asked to forget"),
     "erasure.changed": _("Went on forgetting"),
     "tombstone.created": _("Noted that you were forgotten"),

@@ -49,6 +49,8 @@ TABLE = [
         {"operations": [{"op": "get", "scope": "user::alice", "key": "k"}]}, WHY),
     Row("POST", "preferences/batch", "preferences/batch", (200, 403, 200, 200, 200, 403, 200),
         {"operations": [put("user::alice", "k", mode="upsert")]}),
+    Row("POST", "context", "context", (200, 200, 200, 200, 200, 403, 200),
+        {"purpose": "support", "scopes": ["user::alice", "project::x"], "keys": ["k"]}),
     Row("GET", "preferences/ranked", "preferences/ranked", (200, 200, 200, 200, 200, 403, 200),
         query={"scope": "user::alice", "term": "word"}),
     Row("GET", "preferences/search", "preferences/search", (200, 200, 200, 200, 200, 403, 200),
@@ -142,6 +144,8 @@ TABLE = [
     Row("GET", "audit/checkpoint", "audit/checkpoint", (403, 403, 403, 403, 403, 200, 200)),
     Row("GET", "audit/export", "audit/export", (403, 403, 403, 403, 403, 200, 200)),
     Row("GET", "changes", "changes", (403, 403, 403, 403, 403, 200, 200)),
+    Row("GET", "tools", "tools", (200, 200, 200, 200, 200, 403, 200),
+        query={"format": "anthropic"}),
 ]  # fmt: skip
 
 
