@@ -8,10 +8,14 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 from django.db import OperationalError
 
+from agents.stdio import take_output
 from config.postgresql.base import DatabaseUnavailable
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["mcp_stdio"] and not {"-h", "--help"} & set(sys.argv):
+        # Before Django sets up: an app that prints would break the protocol.
+        take_output()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     try:
         execute_from_command_line(sys.argv)

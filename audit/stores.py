@@ -1,7 +1,8 @@
 """
-Where checkpoints are kept outside the database: a folder, or a command of the host's.
+Where lines are kept outside the database: a folder, or a command of the host's.
 
-A store only keeps lines; what they prove belongs in `audit.checkpoints`.
+A store only keeps lines. What those of checkpoints prove belongs in `audit.checkpoints`; other apps keep
+lists of their own in the same way.
 """
 
 import base64
@@ -19,6 +20,9 @@ from audit.exceptions import ProofError, ProofRefused
 
 #: Seconds that a command may take.
 PATIENCE = 60
+
+#: What is kept, where nothing else is said.
+CHECKPOINTS = "checkpoints"
 
 _FILE = re.compile(r"tenant-(\d+)\.jws")
 
@@ -52,7 +56,7 @@ class Store(Protocol):
 
 
 class StoreFailed(ProofError):
-    """The place where checkpoints are kept does not answer; the text says what it said."""
+    """The place where lines are kept does not answer; the text says whose lines, and what it said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ class FolderStore:
     """One file per tenant, ``tenant-17.jws``, to which lines are added. Put it on another machine."""
 
     folder: Path
+    #: What the lines are, for whoever reads that they cannot be had.
+    what: str = CHECKPOINTS
 
     def read(self, tenant_id: int) -> list[str]:
         try:
@@ -67,7 +73,7 @@ class FolderStore:
         except FileNotFoundError:
             return []
         except (OSError, ValueError) as fault:
-            raise StoreFailed(f"The checkpoints cannot be read: {fault}") from fault
+            raise StoreFailed(f"The {self.what} cannot be read: {fault}") from fault
         # What follows the last line end is a line whose writing was cut short.
         return text[: text.rfind("\n") + 1].splitlines()
 
@@ -85,7 +91,7 @@ class FolderStore:
                 log.flush()
                 os.fsync(log.fileno())
         except OSError as fault:
-            raise StoreFailed(f"The checkpoint cannot be written: {fault}") from fault
+            raise StoreFailed(f"The {self.what} cannot be added to: {fault}") from fault
 
     def _file(self, tenant_id: int) -> Path:
         return self.folder / f"tenant-{tenant_id}.jws"
@@ -102,6 +108,7 @@ class CommandStore:
     """
 
     command: Sequence[str]
+    what: str = CHECKPOINTS
 
     def read(self, tenant_id: int) -> list[str]:
         return self._run("", "read", str(tenant_id)).splitlines()
@@ -109,7 +116,7 @@ class CommandStore:
     def list_logs(self) -> list[int]:
         printed = self._run("", "list").split()
         if not all(text.isascii() and text.isdigit() for text in printed):
-            raise StoreFailed("The command that keeps checkpoints did not print a list of numbers.")
+            raise StoreFailed(f"The command for the {self.what} did not print a list of numbers.")
         return [int(text) for text in printed]
 
     def append(self, tenant_id: int, line: str) -> None:
@@ -123,7 +130,7 @@ class CommandStore:
             )
         except (OSError, ValueError, subprocess.SubprocessError) as fault:
             said = getattr(fault, "stderr", None) or fault
-            raise StoreFailed(f"The command that keeps checkpoints failed: {said}") from fault
+            raise StoreFailed(f"The command for the {self.what} failed: {said}") from fault
         return ran.stdout
 
 
@@ -169,8 +176,13 @@ def configured_store() -> Store | None:
     return store_at(checkpoints())
 
 
-def store_at(place: Path | Sequence[str] | None) -> Store | None:
-    """Return the store at a folder, or behind a command with its arguments, if one is named."""
+def store_at(place: Path | Sequence[str] | None, *, what: str = CHECKPOINTS) -> Store | None:
+    """
+    Return the store at a folder, or behind a command with its arguments, if one is named.
+
+    Args:
+        what: the lines are, in the words of a message.
+    """
     if place is None:
         return None
-    return FolderStore(place) if isinstance(place, Path) else CommandStore(place)
+    return FolderStore(place, what) if isinstance(place, Path) else CommandStore(place, what)

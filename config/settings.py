@@ -196,3 +196,8 @@ CONSENTFUL_ERASURE_JOBS: str | None = "config.jobs.give_to_queue"
 METRICS_TOKEN = read_secret("METRICS_TOKEN")
 #: Where commands leave what they measured, for `/metrics`.
 CONSENTFUL_METRICS_DIRECTORY: Path | None = DATA_DIR / "metrics"
+
+#: Under which address clients reach the service, where a proxy stands in front.
+CONSENTFUL_PUBLIC_URL = read_text("PUBLIC_URL") or None
+#: Web pages that may call the MCP endpoint from a browser.
+CONSENTFUL_MCP_ORIGINS = read_list("MCP_ORIGINS")

@@ -29,6 +29,9 @@ urlpatterns = [
     path("api/v1/", include("agents.urls")),
     # Ends with a route that answers what no other names.
     path("api/v1/", include("privacy.urls")),
+    # Tools for language-model agents, and where their clients learn how to get a token.
+    path("mcp/", include("agents.mcp_urls")),
+    path(".well-known/oauth-protected-resource/", include("agents.mcp_metadata_urls")),
     # What a person sees and decides about its own data.
     path("me/", include("privacy.page_urls")),
     re_path(r"", UnknownRoute.as_view()),

@@ -11,7 +11,7 @@ def confirmation_sender() -> Callable[[Any], object] | None:
     """
     `CONSENTFUL_CONFIRMATION_SENDER`: dotted path of a function that brings the token of a double opt-in
     to the person, say by mail. It is called after the commit with a
-    `consent.confirmations.ConfirmationRequest`.
+    `consent.confirmations.ConfirmationRequest`; if it raises, the request is dropped and answered with 503.
 
     Default: None, and only an operator's credential is given the token.
     """

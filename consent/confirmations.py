@@ -7,6 +7,7 @@ sends it however it reaches the person; it is never sent from here.
 
 import hashlib
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -27,12 +28,16 @@ from consent.ledger import (
 from consent.models import Confirmation, Decision, Notice, Purpose
 from consent.selectors import Pending, State, get_purpose
 from tenants.callers import Caller
-from tenants.exceptions import NotFound, ValidationError
+from tenants.exceptions import NotFound, StoreUnavailable, ValidationError
+from tenants.idempotency import IdempotencyKey
+from tenants.observation import note_fault
 from tenants.units import database, store, unit_of_work
 
 #: How long a token may be brought.
 LIFETIME = "72 hours"
 MOST_EXPIRED = 1000
+#: What is said where the sender failed.
+NOT_SENT = "The message with the token could not be sent: nothing was asked for. Try again later."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,14 +55,18 @@ class ConfirmationRequest:
 
 def request_confirmation(
     caller: Caller, subject: str, purpose: Purpose, notice: Notice, *, method: str,
-    expires_at: datetime | None, evidence: str | None,
+    expires_at: datetime | None, evidence: str | None, once: IdempotencyKey | None = None,
 ) -> Pending:  # fmt: skip
     """
     Keep what was asked for, in place of an earlier request. Inside the unit of the decision.
 
     The token goes to the host's sender once the transaction has committed. Without one it is
     returned to an operator's credential, and to nobody else: a token in the hand of whoever asked
-    would prove nothing.
+    would prove nothing. If the sender fails, what was asked for is dropped again, so that the answer,
+    503, is true: whoever asked may ask again.
+
+    Args:
+        once: under which the answer is kept, and dropped with it.
 
     Raises:
         ValidationError: nobody would receive the token.
@@ -85,9 +94,29 @@ def request_confirmation(
         tenant=caller.tenant, subject=subject, purpose=purpose.slug, version=notice.version,
         locale=notice.locale, token=token, expires_at=row.expires_at,
     )  # fmt: skip
-    # Not robust: a host that could not send must hear of it, and the person may ask again.
-    transaction.on_commit(partial(sender, asked), using=database())
+    transaction.on_commit(partial(_send, sender, asked, caller, row.pk, once), using=database())
     return Pending(expires_at=row.expires_at, token=None)
+
+
+def _send(
+    sender: Callable[[ConfirmationRequest], object], asked: ConfirmationRequest, caller: Caller,
+    row_id: int, once: IdempotencyKey | None,
+) -> None:  # fmt: skip
+    """
+    Hand the token over, after the commit; what nobody was told of is dropped again.
+
+    Raises:
+        StoreUnavailable: the sender failed.
+    """
+    try:
+        sender(asked)
+    except Exception as fault:
+        note_fault(fault, request_id=caller.request_id)
+        with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
+            Confirmation.objects.filter(tenant_id=caller.tenant_id, pk=row_id).delete()
+            if once is not None:
+                once.drop_answer()
+        raise StoreUnavailable(NOT_SENT, headers={"Retry-After": "30"}) from fault
 
 
 def drop_confirmation(tenant_id: int, subject: str, purpose: Purpose) -> None:
@@ -96,6 +125,14 @@ def drop_confirmation(tenant_id: int, subject: str, purpose: Purpose) -> None:
         tenant_id=tenant_id, subject__external_id=subject, subject__tenant_id=tenant_id,
         purpose=purpose,
     ).delete()  # fmt: skip
+
+
+def list_pending(*, tenant_id: int, subject: str) -> dict[str, datetime]:
+    """Return by purpose until when a token that a person was sent may be brought. Inside a unit."""
+    rows = Confirmation.objects.filter(
+        tenant_id=tenant_id, subject__external_id=subject, subject__tenant_id=tenant_id
+    ).exclude(expires_at__lte=RawSQL("consentful_now()", []))
+    return dict(rows.values_list("purpose__slug", "expires_at"))
 
 
 def confirm(*, caller: Caller, subject: str, purpose: str, token: str) -> State:

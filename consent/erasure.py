@@ -10,8 +10,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Q, QuerySet
+from django.db.models.expressions import RawSQL
 
-from consent.models import Confirmation, ConsentEntry, ConsentState, Decision, Restriction
+from consent.models import (
+    Confirmation,
+    ConsentEntry,
+    ConsentState,
+    Decision,
+    Restriction,
+    Withdrawal,
+)
 from tenants.personal import Target
 from tenants.units import store
 
@@ -70,6 +78,13 @@ def blank_ledger(target: Target) -> None:
                 target.pseudonym,
             ],
         )
+
+
+def close_withdrawals(target: Target) -> None:
+    """Ask for nothing more to be purged: everything about the person goes with this erasure."""
+    Withdrawal.objects.filter(
+        tenant_id=target.tenant_id, subject_id=target.subject_id or 0, purged_at=None
+    ).update(purged_at=RawSQL("consentful_now()", []))
 
 
 def naming_confirmations(target: Target) -> QuerySet[Confirmation]:

@@ -118,6 +118,11 @@ WHOAMI = Operation(
                 "subject": MAYBE_TEXT,
                 "roles": {"type": "array", "items": TEXT},
                 "purposes": {"type": "array", "items": TEXT},
+                "wards": {
+                    "type": "array",
+                    "items": TEXT,
+                    "description": "For whom the caller acts as a guardian now.",
+                },
             },
         }
     },

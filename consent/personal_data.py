@@ -148,6 +148,7 @@ def erase(*, target: Target, store: str) -> Remainder | None:
             erasure.drop_rights(target)
             return NOTHING_LEFT
     erasure.blank_ledger(target)
+    erasure.close_withdrawals(target)
     kept = erasure.kept_entries(target).count()
     return Remainder(kept=kept, ground=_PROOF if kept else None)
 

@@ -106,7 +106,7 @@ def decide(
         if notice is not None and found.is_confirmed:
             pending = request_confirmation(
                 caller, subject, found, notice, method=method, expires_at=expires_at,
-                evidence=evidence,
+                evidence=evidence, once=once,
             )  # fmt: skip
             after = replace(before, pending=pending)
         elif notice is None and before.status in ("refused", "withdrawn"):

@@ -21,7 +21,7 @@ from consent.selectors import (
 from consent.services import decide
 from tenants.callers import Caller, check_reach
 from tenants.exceptions import PermissionDenied, ValidationError
-from tenants.guardians import act_for
+from tenants.guardians import act_for, list_wards
 from tenants.pages import envelope
 from tenants.roles import ANYONE, Role
 from tenants.times import format_time, parse_time
@@ -51,6 +51,7 @@ class WhoAmIView(TenantAPIView):
                 "subject": caller.subject,
                 "roles": sorted(caller.roles),
                 "purposes": purposes,
+                "wards": list(list_wards(caller)),
             }
         )
 

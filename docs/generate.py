@@ -11,7 +11,7 @@ import importlib
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from drf_spectacular.generators import EndpointEnumerator, SchemaGenerator
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from agents.credentials import FORMS
+from agents.tool_schemas import TOOLS, Tool
 from audit.verification import captured_models
 from benchmarks.measures import MEASURES
 from tenants.exceptions import all_errors
@@ -218,6 +220,8 @@ def find_captured_actions() -> Iterator[tuple[Any, list[str]]]:
                 verbs.append("expired")
             if any(field.name == "held_at" for field in model._meta.fields):
                 verbs += ["held", "released"]
+            if any(field.name == "archived_at" for field in model._meta.fields):
+                verbs += ["archived", "restored"]
         yield model, [f"{found['noun']}.{verb}" for verb in verbs]
 
 
@@ -275,6 +279,47 @@ def _rst(text: str) -> str:
     return f"```{{eval-rst}}\n{text}\n```"
 
 
+# Tools for agents ----------------------------------------------------------------------------
+
+
+def tools() -> str:
+    """Return each tool with what it takes, under a heading of its own."""
+    return "\n\n".join(_tool(tool) for tool in TOOLS.values())
+
+
+def _tool(tool: Tool) -> str:
+    rows = [
+        [
+            f"`{name}`",
+            _json_type(schema),
+            "yes" if name in tool.required else "",
+            str(schema.get("description", "")),
+        ]
+        for name, schema in tool.properties.items()
+    ]
+    kind = "Reads only." if tool.only_reads else "May destroy what stood there."
+    gives = ", ".join(f"`{name}`" for name in tool.gives["properties"])
+    return "\n\n".join(
+        [
+            f"## {tool.name}",
+            tool.description,
+            table(["argument", "type", "required", "meaning"], rows),
+            f"*Gives* {gives}. *{kind}*",
+        ]
+    )
+
+
+def _json_type(schema: Mapping[str, Any]) -> str:
+    """Return the types of a schema; null is told once for all of them."""
+    types = schema.get("type", "any value")
+    return types if isinstance(types, str) else " or ".join(one for one in types if one != "null")
+
+
+def credentials() -> str:
+    """Return the names of the forms of credentials, as a list."""
+    return "\n".join(f"- {name}" for name in FORMS)
+
+
 # Benchmarks ----------------------------------------------------------------------------------
 
 
@@ -297,7 +342,17 @@ def measures() -> str:
 
 GENERATORS: dict[str, Callable[[], str]] = {
     made.__name__: made
-    for made in (actions, errors, further_commands, measures, python, routes, settings)
+    for made in (
+        actions,
+        credentials,
+        errors,
+        further_commands,
+        measures,
+        python,
+        routes,
+        settings,
+        tools,
+    )
 }
 
 

@@ -69,6 +69,11 @@ class DefinitionForm(ServiceForm):
     writers = forms.MultipleChoiceField(
         choices=Writer.choices, widget=forms.CheckboxSelectMultiple, help_text="Who may write it."
     )
+    transitions = JSONField(
+        required=False,
+        rows=3,
+        help_text="JSON that names, for each status of a value, those that may follow: empty for none.",
+    )
     description = forms.CharField(
         required=False, widget=forms.Textarea(attrs={"rows": 3, "cols": 80})
     )
@@ -92,7 +97,7 @@ class DefinitionForm(ServiceForm):
             fields["key"].disabled = True
             for name in (
                 "key", "schema", "default", "ttl_default", "ttl_max", "scopes", "writers",
-                "description", "revision",
+                "transitions", "description", "revision",
             ):  # fmt: skip
                 self.initial[name] = getattr(row, name)
             self.initial["purpose"] = row.purpose.slug
@@ -108,7 +113,7 @@ class DefinitionForm(ServiceForm):
                 name: data[name]
                 for name in (
                     "key", "purpose", "schema", "default", "ttl_default", "ttl_max", "scopes",
-                    "writers", "description",
+                    "writers", "transitions", "description",
                 )
             },
             revision=data["revision"] if self.instance.pk else None,

@@ -15,6 +15,7 @@ from tenants.conf import scope_kinds
 
 NOW = RawSQL("(SELECT consentful_now())", [])
 IS_EXPIRED = Q(expires_at__isnull=False) & Q(expires_at__lte=NOW)
+IS_ARCHIVED = Q(archived_at__isnull=False)
 
 
 class ServedPurposeFilter(PurposeFilter):
@@ -28,13 +29,17 @@ class ServedPurposeFilter(PurposeFilter):
 
 
 class StateFilter(Scanned, admin.SimpleListFilter):
-    """What is past its deadline is gone for readers: it shows only when it is asked for."""
+    """What is past its deadline or archived is gone for readers: it shows only when asked for."""
 
     title = "state"
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[Any, str]]:
-        return [("expired", "Expired, not purged yet"), ("held", "Under a legal hold")]
+        return [
+            ("archived", "Archived"),
+            ("expired", "Expired, not purged yet"),
+            ("held", "Under a legal hold"),
+        ]
 
     def choices(self, changelist: Any) -> Any:
         yield {
@@ -45,13 +50,18 @@ class StateFilter(Scanned, admin.SimpleListFilter):
         yield from list(super().choices(changelist))[1:]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        # An index knows what was ever held and not released.
-        return queryset.filter(held_at__isnull=False) if self.value() == "held" else queryset
+        # An index knows what was ever held and not released, another what is archived.
+        if self.value() == "held":
+            return queryset.filter(held_at__isnull=False)
+        return queryset.filter(IS_ARCHIVED) if self.value() == "archived" else queryset
 
     def scan(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if self.value() == "held":
             return held(queryset)
-        return queryset.filter(IS_EXPIRED if self.value() == "expired" else ~IS_EXPIRED)
+        if self.value() == "expired":
+            return queryset.filter(IS_EXPIRED)
+        queryset = queryset.exclude(IS_EXPIRED)
+        return queryset if self.value() == "archived" else queryset.exclude(IS_ARCHIVED)
 
 
 class SourceFilter(Scanned, admin.SimpleListFilter):

@@ -25,7 +25,7 @@ from tenants.exceptions import NotFound, ServiceError, StaleRevision, Validation
 from tenants.scopes import Scope
 from tenants.times import format_time
 
-GONE = "The record expired or was deleted since you opened it. Nothing was saved."
+GONE = "The record was archived, expired or was deleted since you opened it. Nothing was saved."
 
 
 class PreferenceForm(ServiceForm):

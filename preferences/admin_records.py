@@ -106,6 +106,8 @@ class PreferenceAdmin(HoldPages):
             return format_html('<span class="consentful-badge held">held</span> {}', ends)
         if obj.expires_at is not None and obj.expires_at <= obj.moment:
             return format_html('<span class="consentful-badge expired">expired</span> {}', ends)
+        if obj.archived_at is not None:
+            return format_html('<span class="consentful-badge">archived</span> {}', ends)
         return ends
 
     def lead_of(self, obj: Any) -> str:
@@ -135,12 +137,15 @@ class PreferenceAdmin(HoldPages):
             return row
         row.is_held = is_held(row)
         row.is_expired = row.expires_at is not None and row.expires_at <= row.moment
+        row.is_archived = row.archived_at is not None and not row.is_expired
+        # For readers: its value shows to nobody.
+        row.is_gone = row.is_expired or row.is_archived
         row.record = row.reason = None
         row.place = Scope.parse(row.scope)
-        row.gate = None if row.is_expired else find_gate(caller=caller, row=row, scope=row.place)
+        row.gate = None if row.is_gone else find_gate(caller=caller, row=row, scope=row.place)
         row.needs_reason = row.gate is not None or is_of_another(row.place, caller)
         row.may_disclose = (
-            not row.is_expired
+            not row.is_gone
             and row.needs_reason
             and (row.gate is None or self.may_see_withheld(request))
         )
@@ -150,7 +155,7 @@ class PreferenceAdmin(HoldPages):
         elif request.method == "POST":
             proof = request.POST.get("disclosure", "")
             row.reason = read_disclosure(proof, user_id=caller.user_id, row_id=row.pk)
-        elif not row.needs_reason and not row.is_expired:
+        elif not row.needs_reason and not row.is_gone:
             row.record = get_preference(caller=caller, scope=row.place, key=row.key)
         return row
 

@@ -33,7 +33,10 @@ from tenants.units import (
     refusing_the_forgotten,
 )
 
-Mode = Literal["create", "replace", "any", "upsert"]
+Mode = Literal["create", "replace", "any", "upsert", "archive", "restore"]
+
+#: With these a value stays as it is, so it is neither sent nor checked.
+RETIRING: Sequence[Mode] = ("archive", "restore")
 
 NO_DEADLINE = Deadline(is_given=False, ttl_seconds=None, expires_at=None)
 
@@ -45,7 +48,8 @@ class Write:
 
     Attributes:
         mode: ``create``; ``replace`` a live record that has one of `revisions`; ``any`` live
-            record; ``upsert`` whatever stands there.
+            record; ``upsert`` whatever stands there; ``archive`` or ``restore`` a record that has one
+            of `revisions`, whose value stays.
         none_match: tags of If-None-Match; where the live record has one, the answer is 412.
         imported_as: set where an export is read back, never by a request: which of a definition's
             writers first wrote it. Its provenance then says ``import``.
@@ -128,7 +132,8 @@ def arguments_of_put(
     declaration = find_declaration(
         tenant_id=caller.tenant_id, key=key, kind=scope.kind, reload=reload
     )
-    faults = declaration.schema.errors(write.value) if declaration else []
+    is_checkable = declaration is not None and write.mode not in RETIRING
+    faults = declaration.errors(write.value) if declaration and is_checkable else []
     return {
         **arguments_of_get(caller, scope, key),
         "writer": write.imported_as or writer_of(caller, scope),
@@ -172,9 +177,11 @@ def conclude_put(
         if faults and not is_check_only:
             raise InvalidValue("The value does not fit the schema of its key.", errors=faults)
         return None
-    if outcome in ("created", "replaced") and record is not None:
+    if outcome in ("created", "replaced", "archived", "restored") and record is not None:
         return Outcome(record, is_created=outcome == "created")
-    refusal = refusal_of(outcome, scope=scope, key=key, purpose=purpose, record=record)
+    refusal = refusal_of(
+        outcome, scope=scope, key=key, purpose=purpose, record=record, value=write.value
+    )
     # Asked for with a precondition that failed (RFC 9110, 13.1.2); else a plain conflict.
     if (
         outcome == "already_exists"

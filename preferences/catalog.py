@@ -11,6 +11,7 @@ from consent.catalog import load_purpose
 from consent.models import Purpose
 from preferences.models import Definition, UndeclaredRule, Writer
 from preferences.schemas import check_default, compile_schema
+from preferences.transitions import read_transitions
 from tenants.conf import scope_kinds
 from tenants.documents import JSONValue, canonical
 from tenants.entries import (
@@ -31,7 +32,7 @@ KINDS = ("user", "project", "repo", "branch", "global")
 #: The members of a definition's entry.
 DEFINITION = (
     "key", "purpose", "schema", "default", "ttl_default", "ttl_max", "scopes", "writers",
-    "description",
+    "transitions", "description",
 )  # fmt: skip
 
 
@@ -162,6 +163,7 @@ def _load_definition(
     ttl_max = read_whole(entry, "ttl_max", at, most=10**12)
     if ttl_default and ttl_max and ttl_default > ttl_max:
         raise ValidationError("ttl_default lies beyond ttl_max.", pointer=f"{at}/ttl_default")
+    transitions = read_transitions(entry.get("transitions"), f"{at}/transitions")
     wanted: dict[str, Any] = {
         "purpose_id": purposes[slug].pk,
         "schema": schema,
@@ -170,6 +172,7 @@ def _load_definition(
         "ttl_max": ttl_max,
         "scopes": read_choices({"scopes": ["user"], **entry}, "scopes", kinds, at),
         "writers": read_choices({"writers": ["subject"], **entry}, "writers", Writer.values, at),
+        "transitions": None if transitions is None else canonical(entry["transitions"]),
         "description": entry.get("description") or "",
         "retired_at": None,
     }

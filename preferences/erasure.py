@@ -26,6 +26,8 @@ def records_about(target: Target) -> QuerySet[Preference]:
         records = records.filter(key__in=list(target.keys))
     if target.purposes is not None:
         records = records.filter(purpose__slug__in=list(target.purposes))
+    if target.written_until is not None:
+        records = records.filter(updated_at__lte=target.written_until)
     return records
 
 

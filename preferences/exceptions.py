@@ -1,9 +1,12 @@
 """How an outcome of the SQL functions becomes a refusal. The errors themselves are the tenants' family."""
 
 from preferences.records import Record
+from preferences.transitions import MAX_STATE_LENGTH
+from tenants.documents import JSONValue
 from tenants.exceptions import (
     AlreadyExists,
     ConsentRequired,
+    InvalidTransition,
     InvalidTTL,
     NotFound,
     Objected,
@@ -16,9 +19,23 @@ from tenants.exceptions import (
 )
 from tenants.scopes import Scope
 
+_ARCHIVED = "An archived record stands there: restore it first, or delete it."
+
+
+def _status(value: JSONValue) -> str | None:
+    """Return the state that a value says it is in, as far as it is a name."""
+    status = value.get("status") if isinstance(value, dict) else None
+    return status if isinstance(status, str) and len(status) <= MAX_STATE_LENGTH else None
+
 
 def refusal_of(
-    outcome: str, *, scope: Scope, key: str, purpose: str | None, record: Record | None
+    outcome: str,
+    *,
+    scope: Scope,
+    key: str,
+    purpose: str | None,
+    record: Record | None,
+    value: JSONValue = None,
 ) -> ServiceError:
     """Return the error that tells a caller about `outcome`, with the facts it may know."""
     about = {"subject": scope.subject, "scope": str(scope), "key": key}
@@ -66,8 +83,24 @@ def refusal_of(
                 " key's definition allows; where it sets a limit, a record cannot live for ever.",
             )
         case "already_exists":
-            return AlreadyExists(facts={"current": record.current if record else None})
+            return AlreadyExists(
+                _ARCHIVED if record and record.archived_at else None,
+                facts={"current": record.current if record else None},
+            )
         case "stale_revision":
-            return StaleRevision(facts={"current": record.current if record else None})
+            return StaleRevision(
+                _ARCHIVED if record and record.archived_at else None,
+                facts={"current": record.current if record else None},
+            )
+        case "invalid_transition":
+            was, becomes = _status(record.value if record else None), _status(value)
+            return InvalidTransition(
+                f"A value does not begin as {becomes}."
+                if was is None
+                else f"What is {was} does not become {becomes}.",
+                facts={
+                    "from": was, "to": becomes, "current": record.current if record else None,
+                },
+            )  # fmt: skip
         case _:
             return NotFound("There is no live record at this address.")

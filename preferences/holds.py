@@ -53,7 +53,7 @@ def hold(
 
 def release(*, caller: Caller, subject: str, key: str, reason: str) -> None:
     """
-    End a hold before its time. What waited for it, an erasure or a purge, goes on by itself.
+    End a hold before its time. What waited for it, an erasure, goes on by itself.
 
     Raises:
         PermissionDenied: no operator asks.

@@ -3,6 +3,8 @@
 from typing import Any, ClassVar
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models.functions import Now
 
@@ -50,6 +52,9 @@ class Definition(Captured):
     ttl_max = models.PositiveBigIntegerField(null=True, blank=True, help_text="Seconds.")
     scopes = ArrayField(models.CharField(max_length=32), help_text="Kinds of scope.")
     writers = ArrayField(models.CharField(max_length=16, choices=Writer))
+    transitions = JSONTextField(
+        null=True, blank=True, help_text="For each status of a value, those that may follow it."
+    )
     description = models.TextField(blank=True)
     retired_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -128,6 +133,8 @@ class Preference(Captured):
     created_at = models.DateTimeField(editable=False)
     updated_at = models.DateTimeField(editable=False)
     expires_at = models.DateTimeField(null=True)
+    #: Retired from every read and list, but not from what a person is told, exports or erases.
+    archived_at = models.DateTimeField(null=True, editable=False)
     # A legal hold: while it lasts, nobody changes or deletes the record (`holds`).
     held_at = models.DateTimeField(null=True, editable=False)
     held_until = models.DateTimeField(null=True, help_text="Empty: until somebody ends it.")
@@ -161,10 +168,38 @@ class Preference(Captured):
                 name="consentful_preference_held",
                 condition=models.Q(held_at__isnull=False),
             ),
+            # So is what is archived.
+            models.Index(
+                fields=["tenant", "scope", "id"],
+                name="consentful_preference_retired",
+                condition=models.Q(archived_at__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
         return f"preference {self.pk}"
+
+
+class RecordWords(models.Model):
+    """
+    What one record can be found by: its words, and the places where it may be searched.
+
+    Not captured by the trail: the database derives it from the record, with which it goes.
+    """
+
+    # The database's own key names the tenant too, and takes the row along.
+    preference = models.OneToOneField(
+        Preference, on_delete=models.DO_NOTHING, primary_key=True, db_constraint=False
+    )
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
+    words = SearchVectorField()
+
+    class Meta:
+        db_table = "consentful_preference_words"
+        indexes = [GinIndex(fields=["words"], name="consentful_words_found")]
+
+    def __str__(self) -> str:
+        return f"words of {self.pk}"
 
 
 class Reading(models.Model):

@@ -10,6 +10,7 @@ from tenants.exceptions import (
     InvalidKey,
     InvalidRevision,
     InvalidScope,
+    InvalidTransition,
     InvalidTTL,
     InvalidValue,
     LengthRequired,
@@ -69,6 +70,7 @@ RECORD = named(
             "created_at": TIME,
             "updated_at": TIME,
             "expires_at": MAYBE_TIME,
+            "archived_at": {**TIME, "description": "Of an archived record alone."},
         },
     },
 )  # fmt: skip
@@ -114,6 +116,10 @@ DEFINITION = named(
             "ttl_max": {"type": ["integer", "null"]},
             "scopes": {"type": "array", "items": TEXT},
             "writers": {"type": "array", "items": {"enum": ["subject", "operator", "agent"]}},
+            "transitions": {
+                "type": ["object", "null"],
+                "additionalProperties": {"type": "array", "items": TEXT},
+            },
             "description": TEXT,
         },
     },
@@ -178,7 +184,7 @@ BODY = (InvalidJSON, LengthRequired, TooLarge, UnsupportedMediaType)
 GATE = (ConsentRequired, PurposeNotAllowed, Objected, Restricted)
 WRITES = (
     *ADDRESS, *BODY, *GATE, InvalidValue, InvalidRevision, InvalidTTL, UndeclaredKey,
-    StaleRevision, AlreadyExists, IdempotencyMismatch,
+    StaleRevision, AlreadyExists, InvalidTransition, IdempotencyMismatch,
 )  # fmt: skip
 
 #: What may follow at the same address, with the revision that an answer told.
@@ -234,10 +240,72 @@ LIST = Operation(
     answers={200: listed(RECORD, withheld=WITHHELD)},
     refusals=(InvalidScope,),
 )
+SCORED: Schema = {
+    **RECORD,
+    "required": [*RECORD["required"], "score"],
+    "properties": {
+        **RECORD["properties"],
+        "score": {"type": "number", "minimum": 0, "maximum": 1, "description": "More is better."},
+    },
+}
+HIT = named("Hit", SCORED)
+SEARCH = Operation(
+    summary="Search the texts that the caller may see, the best match first.",
+    answers={200: listed(HIT, withheld=WITHHELD)},
+    refusals=(InvalidScope,),
+)
+SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+RANKED = named(
+    "Ranked",
+    {
+        **SCORED,
+        "required": [*SCORED["required"], "parts"],
+        "properties": {
+            **SCORED["properties"],
+            "parts": {
+                "type": "object",
+                "required": ["recency", "recurrence", "relevance", "outcome"],
+                "properties": dict.fromkeys(
+                    ("recency", "recurrence", "relevance", "outcome"), SHARE
+                ),
+            },
+        },
+    },
+)
+RANK = Operation(
+    summary="Rank the live records of several scopes, those that matter most first.",
+    answers={200: listed(RANKED, withheld=WITHHELD)},
+    refusals=(InvalidScope,),
+)
 APPLIES = Operation(
     summary="Resolve what applies over several scopes.",
     answers={200: listed(EFFECTIVE, withheld=WITHHELD)},
     refusals=ADDRESS,
+)
+RETIRED: Schema = {
+    "type": "object",
+    "required": ["scope", "key", "revision"],
+    "additionalProperties": False,
+    "properties": {"scope": TEXT, "key": TEXT, "revision": REVISION},
+}
+RETIRES = (
+    *ADDRESS, *BODY, *GATE, InvalidRevision, UndeclaredKey, StaleRevision, IdempotencyMismatch,
+)  # fmt: skip
+ARCHIVE = Operation(
+    summary="Retire one record from every read and list.",
+    answers={200: RECORD},
+    body=RETIRED,
+    refusals=RETIRES,
+    request_headers=("Idempotency-Key",),
+    answer_headers=("ETag", "Idempotency-Replayed"),
+)
+RESTORE = Operation(
+    summary="Bring an archived record back.",
+    answers={200: RECORD},
+    body=RETIRED,
+    refusals=(*RETIRES, AlreadyExists),
+    request_headers=("Idempotency-Key",),
+    answer_headers=("ETag", "Idempotency-Replayed"),
 )
 POST_BATCH = Operation(
     summary="Run up to a hundred operations.",

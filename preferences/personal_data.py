@@ -10,7 +10,7 @@ from django.db.models import Count, Max
 from audit.models import Event
 from consent.selectors import list_states
 from preferences import erasure
-from preferences.models import Preference, Reading
+from preferences.models import Preference, Reading, RecordWords
 from preferences.readings import readings_about
 from preferences.selectors import personal_records
 from tenants.documents import JSONValue
@@ -25,7 +25,7 @@ def describe() -> Sequence[Store]:
             name="preferences",
             holds="What is remembered about you: each value, what it is for, where it came from, how"
             " long it stays, and who wrote and read it lately.",
-            models=(Preference,),
+            models=(Preference, RecordWords),
         ),
         Store(
             name="readings",

@@ -22,6 +22,7 @@ class Record:
         purpose: slug of the purpose that governs it; None for shared data without one.
         source: ``user_confirmed``, ``operator``, ``agent``, ``import`` or ``system``.
         seen_count: how often it was written.
+        archived_at: since when it is retired from reads; None for a live one.
     """
 
     id: int
@@ -39,6 +40,7 @@ class Record:
     updated_at: datetime
     expires_at: datetime | None
     purpose: str | None
+    archived_at: datetime | None = None
 
     @classmethod
     def from_answer(cls, answer: Sequence[Any] | None) -> tuple[str, str | None, Self | None]:
@@ -64,6 +66,7 @@ class Record:
             created_at=row[11],
             updated_at=row[12],
             expires_at=row[13],
+            archived_at=row[14],
             purpose=purpose,
         )
 
@@ -80,6 +83,7 @@ class Record:
             "revision": self.revision,
             "updated_at": format_time(self.updated_at),
             "expires_at": _time(self.expires_at),
+            **({"archived_at": format_time(self.archived_at)} if self.archived_at else {}),
         }
 
     def as_json(self) -> str:
@@ -93,7 +97,10 @@ class Record:
             f'"tags": {_text(list(self.tags))}, "metadata": {self.metadata_text}, '
             f'"seen_count": {self.seen_count}, "created_at": "{format_time(self.created_at)}", '
             f'"updated_at": "{format_time(self.updated_at)}", '
-            f'"expires_at": {_text(_time(self.expires_at))}}}'
+            f'"expires_at": {_text(_time(self.expires_at))}'
+            # Live records have no such member: who reads them need not know the word.
+            + (f', "archived_at": "{format_time(self.archived_at)}"' if self.archived_at else "")
+            + "}"
         )
 
 

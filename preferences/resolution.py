@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from preferences.records import Record
+from tenants.exceptions import InvalidScope
+from tenants.scopes import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,3 +47,37 @@ def resolve(
         elif key in defaults:
             found.append(Effective(key=key, record=None, default_text=defaults[key], shadows=[]))
     return found
+
+
+def default_order(
+    *,
+    subject: str | None = None,
+    repository: str | None = None,
+    branch: str | None = None,
+    project: str | None = None,
+) -> list[Scope]:
+    """
+    Return the scopes of a question in the usual order, the most special one first.
+
+    A person, then a branch, its repository, the project, and what holds everywhere; what is not
+    named is left out. An offer: whoever asks may order scopes as it likes.
+
+    Args:
+        subject: external id of the person.
+        repository: ``{owner}/{name}``.
+        branch: of the repository.
+        project: its name.
+
+    Raises:
+        InvalidScope: a part breaks the grammar, or a branch comes without its repository.
+    """
+    if branch is not None and repository is None:
+        raise InvalidScope("A branch belongs to a repository: name that, too.")
+    named = [
+        None if subject is None else f"user::{subject}",
+        None if branch is None else f"branch::{repository}::{branch}",
+        None if repository is None else f"repo::{repository}",
+        None if project is None else f"project::{project}",
+        "global",
+    ]
+    return [Scope.parse(text) for text in named if text is not None]

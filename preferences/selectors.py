@@ -1,5 +1,6 @@
 """Answers about preferences. Nothing here changes a record."""
 
+import json
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,10 @@ from preferences.readings import note_readings
 from preferences.records import Record
 from preferences.resolution import Effective, resolve
 from preferences.schemas import Schema, compile_schema
+from preferences.transitions import find_faults, states_of
 from tenants.callers import Caller, check_reach
+from tenants.documents import JSONValue
+from tenants.exceptions import FieldError
 from tenants.personal import PIECE
 from tenants.restores import check_current
 from tenants.scopes import Scope, check_key
@@ -75,6 +79,13 @@ class Declaration:
     revision: str
     scopes: frozenset[str]
     schema: Schema
+    #: What a value's status may be; None where nothing is said of it.
+    states: frozenset[str] | None
+
+    def errors(self, value: JSONValue) -> list[FieldError]:
+        """Return what is wrong with a value; nothing where it fits."""
+        found = self.schema.errors(value)
+        return found if found or self.states is None else find_faults(self.states, value)
 
 
 #: Compiled definitions by (tenant, key); None where there is none. Never trusted: a write names
@@ -101,6 +112,7 @@ def find_declaration(
                 revision=row.revision,
                 scopes=frozenset(row.scopes),
                 schema=compile_schema(row.schema),
+                states=row.transitions and states_of(json.loads(row.transitions)),
             )
         )
         with _lock:
@@ -121,7 +133,7 @@ class Withheld:
 #: The columns of a `Record` and its purpose, for lists.
 LISTED = (
     "p.id, p.scope, p.key, p.value::text, p.revision, p.tags, p.metadata::text, p.source, p.actor,"
-    " p.provenance::text, p.seen_count, p.created_at, p.updated_at, p.expires_at, u.slug"
+    " p.provenance::text, p.seen_count, p.created_at, p.updated_at, p.expires_at, p.archived_at, u.slug"
 )
 
 
@@ -136,6 +148,8 @@ def list_preferences(
     purpose: str | None = None,
     after: int = 0,
     most: int | None = None,
+    is_archived: bool = False,
+    newest: int | None = None,
 ) -> tuple[list[Record], list[Withheld]]:
     """
     Return live records in the order of creation, and the purposes that the gate withholds.
@@ -148,6 +162,9 @@ def list_preferences(
         key_prefix: literal; no character is special.
         tags: all of them must be on a record.
         after: id of the last record of the page before.
+        is_archived: list what is archived, and that alone.
+        newest: only so many of each exact scope, those created last; in no order, and not noted
+            as read: whoever shows some of them does that.
     """
     where = (
         " FROM consentful_preference p LEFT JOIN consentful_purpose u"
@@ -157,6 +174,7 @@ def list_preferences(
         " AND (%s::text[] IS NULL OR p.key = ANY (%s::text[]))"
         " AND (%s::text IS NULL OR p.key ^@ %s::text) AND p.tags::text[] @> %s::text[]"
         " AND (%s::text IS NULL OR u.slug = %s::text)"
+        f" AND p.archived_at IS {'NOT ' if is_archived else ''}NULL"
     )
     names = None if keys is None else list(keys)
 
@@ -197,14 +215,23 @@ def list_preferences(
                 [*filters, *_columns(open_pairs), *_columns(shut)],
             )
             withheld |= {(slug, "restricted") for (slug,) in cursor.fetchall()}
-        cursor.execute(
-            f"SELECT {LISTED}{where} AND p.id > %s AND (p.subject_id IS NULL OR {_AMONG})"
-            f" AND NOT {_AMONG_KEYS} ORDER BY p.id LIMIT %s",
-            [*filters, after, *_columns(open_pairs), *_columns(shut), most],
+        gated = (
+            f"SELECT {LISTED}{where} AND (p.subject_id IS NULL OR {_AMONG}) AND NOT {_AMONG_KEYS}"
         )
+        gates = [*filters, *_columns(open_pairs), *_columns(shut)]
+        if newest is None:
+            cursor.execute(f"{gated} AND p.id > %s ORDER BY p.id LIMIT %s", [*gates, after, most])
+        else:
+            # From the end of each scope's index: however much a scope holds, little is read.
+            cursor.execute(
+                "SELECT one.* FROM unnest(%s::text[]) AS asked (scope) CROSS JOIN LATERAL"  # noqa: S608  constant text
+                f" ({gated} AND p.scope = asked.scope ORDER BY p.id DESC LIMIT %s) AS one",
+                [[str(scope) for scope in scopes], *gates, newest],
+            )
         rows = cursor.fetchall()
     records = [Record.from_row(row, slug) for *row, slug in rows]
-    note_readings(caller, records)
+    if newest is None:
+        note_readings(caller, records)
     return records, [Withheld(*pair) for pair in sorted(withheld)]
 
 

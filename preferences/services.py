@@ -5,7 +5,16 @@ from typing import Any
 
 from django.db.models.expressions import RawSQL
 
-from preferences.attempts import NO_DEADLINE, Mode, Outcome, Write, fences, run_delete, run_put
+from preferences.attempts import (
+    NO_DEADLINE,
+    RETIRING,
+    Mode,
+    Outcome,
+    Write,
+    fences,
+    run_delete,
+    run_put,
+)
 from preferences.models import Preference
 from preferences.records import Record
 from preferences.values import (
@@ -98,6 +107,43 @@ def put_preference(
         return outcome
 
 
+def archive_preference(
+    *, caller: Caller, scope: Scope, key: str, revision: str, once: IdempotencyKey | None = None
+) -> Outcome:
+    """
+    Retire one record from every read and list without losing it. Who may write it may do so.
+
+    Access, export, erasure, expiry and deletion still see it. Its value and times stay.
+
+    Raises:
+        ServiceError: as `put_preference`.
+        StaleRevision: no live record of this revision stands there, or it is archived already.
+    """
+    return put_preference(
+        caller=caller, scope=scope, key=key, write=_retiring("archive", revision), once=once
+    )
+
+
+def restore_preference(
+    *, caller: Caller, scope: Scope, key: str, revision: str, once: IdempotencyKey | None = None
+) -> Outcome:
+    """
+    Bring an archived record back as it was.
+
+    Raises:
+        ServiceError: as `put_preference`.
+        StaleRevision: no record of this revision stands there.
+        AlreadyExists: it is not archived.
+    """
+    return put_preference(
+        caller=caller, scope=scope, key=key, write=_retiring("restore", revision), once=once
+    )
+
+
+def _retiring(mode: Mode, revision: str) -> Write:
+    return Write(value=None, value_text="null", mode=mode, revisions=(check_revision(revision),))
+
+
 def delete_preference(
     *,
     caller: Caller,
@@ -170,6 +216,7 @@ def answer_of_put(outcome: Outcome) -> dict[str, Any]:
         "created_at": format_time(record.created_at),
         "updated_at": format_time(record.updated_at),
         "expires_at": record.expires_at and format_time(record.expires_at),
+        "archived_at": record.archived_at and format_time(record.archived_at),
     }
 
 
@@ -190,7 +237,7 @@ def replay_put(
             id=answer["id"],
             scope=str(scope),
             key=key,
-            value_text=write.value_text,
+            value_text=_value_again(write, row),
             revision=answer["revision"],
             tags=write.tags if write.tags is not None else row.tags if row else (),
             metadata_text=write.metadata_text or (row.metadata if row else "{}"),
@@ -201,11 +248,19 @@ def replay_put(
             created_at=parse_time(answer["created_at"]),
             updated_at=parse_time(answer["updated_at"]),
             expires_at=answer["expires_at"] and parse_time(answer["expires_at"]),
+            archived_at=parse_time(since) if (since := answer.get("archived_at")) else None,
             purpose=answer["purpose"],
         ),
         is_created=answer["status"] == 201,
         is_replayed=True,
     )
+
+
+def _value_again(write: Write, row: Preference | None) -> str:
+    """Return the value of a repeated answer: what was sent, or what the record still holds."""
+    if write.mode not in RETIRING:
+        return write.value_text
+    return row.value if row else "null"
 
 
 def _stored(outcome: Outcome | None) -> Outcome:

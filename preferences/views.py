@@ -2,18 +2,19 @@
 
 import json
 import unicodedata
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from django.http import HttpResponse
+from django.utils.datastructures import MultiValueDict
 from rest_framework.request import Request
 
 from audit.services import record_event
 from preferences import openapi
 from preferences.batches import Operation, read_operations, run_batch
 from preferences.models import Definition
+from preferences.places import own_scopes, persons_of, readable_scopes
 from preferences.records import Record
 from preferences.requests import MEMBERS, parse_tags, read_revisions, read_write
 from preferences.resolution import Effective
@@ -29,7 +30,7 @@ from tenants.callers import Caller, check_reach
 from tenants.exceptions import InvalidScope, PermissionDenied, ValidationError
 from tenants.pages import envelope, read_cursor, read_limit, render_page
 from tenants.problems import answer_problem, log_fault
-from tenants.roles import ANYONE, READERS, Role
+from tenants.roles import ANYONE, READERS
 from tenants.scopes import Scope, check_key, split_address
 from tenants.units import database, unit_of_work
 from tenants.views import TenantAPIView, answer, given_reason
@@ -127,8 +128,8 @@ class PreferencesView(TenantAPIView):
     operations = {"GET": openapi.LIST}
     parameters = {
         "GET": {
-            "scope": False, "key_prefix": False, "tag": True, "purpose": False, "limit": False,
-            "cursor": False, "reason": False,
+            "scope": False, "key_prefix": False, "tag": True, "purpose": False, "archived": False,
+            "limit": False, "cursor": False, "reason": False,
         }
     }  # fmt: skip
 
@@ -152,6 +153,7 @@ class PreferencesView(TenantAPIView):
         subject = self.scope.subject if self.scope else None
         caller = self.read_reason(parameters, subject)
         scopes = [self.scope] if self.scope else own_scopes(caller)
+        is_archived = read_flag(parameters, "archived")
         with unit_of_work(
             tenant_id=caller.tenant_id, actor=caller.actor, subjects=persons_of(scopes)
         ):
@@ -164,6 +166,7 @@ class PreferencesView(TenantAPIView):
                 purpose=parameters.get("purpose"),
                 after=after,
                 most=limit + 1,
+                is_archived=is_archived,
             )
         if caller.reason is not None and self.scope is not None:
             record_disclosure(caller, self.scope, None, parameters.get("purpose"))
@@ -194,7 +197,7 @@ class EffectiveView(TenantAPIView):
             raise InvalidScope("Name at least one scope.", pointer="/query/scope")
         scopes = [Scope.parse(text, me=self.caller.subject) for text in parameters.getlist("scope")]
         keys = [check_key(text) for text in parameters.getlist("key")] or None
-        readable = [scope for scope in dict.fromkeys(scopes) if self.may_read(scope)]
+        readable = readable_scopes(self.caller, scopes)
         with unit_of_work(
             tenant_id=self.caller.tenant_id,
             actor=self.caller.actor,
@@ -211,12 +214,6 @@ class EffectiveView(TenantAPIView):
             f'{{"results": [{results}], "next": null, "previous": null, '
             f'"withheld": {withheld_as_json(withheld)}}}'
         )
-
-    def may_read(self, scope: Scope) -> bool:
-        """A steward reads another person's data with a reason, one scope at a time; not here."""
-        if scope.subject is None or self.caller.stands_for(scope.subject):
-            return True
-        return self.caller.is_agent and self.caller.on_behalf_of is None
 
 
 class BatchView(TenantAPIView):
@@ -276,24 +273,17 @@ def normalize_prefix(text: str | None) -> str | None:
     return None if text is None else unicodedata.normalize("NFC", text)
 
 
-def persons_of(scopes: Sequence[Scope]) -> list[str]:
-    """Return the persons to fence while several statements read these scopes."""
-    return sorted({scope.subject for scope in scopes if scope.subject is not None})
-
-
-def own_scopes(caller: Caller) -> list[Scope]:
+def read_flag(parameters: MultiValueDict[str, str], name: str) -> bool:
     """
-    Return the personal scopes of a list that names none.
+    Return whether a query parameter says yes; left out, it says no.
 
     Raises:
-        InvalidScope: an unbound agent, who cannot list across people.
+        ValidationError: it says neither ``true`` nor ``false``.
     """
-    if caller.is_agent and caller.on_behalf_of is None:
-        raise InvalidScope("An agent without a person names the scope.", pointer="/query/scope")
-    stands_for_itself = caller.is_agent or Role.MEMBER in caller.roles
-    if caller.subject is None or not stands_for_itself:
-        return []
-    return [Scope.of_subject(caller.subject)]
+    text = parameters.get(name, "false")
+    if text not in ("true", "false"):
+        raise ValidationError("This is true or false.", pointer=f"/query/{name}")
+    return text == "true"
 
 
 def record_disclosure(caller: Caller, scope: Scope, key: str | None, purpose: str | None) -> None:
@@ -331,5 +321,6 @@ def _definition(definition: Definition) -> dict[str, Any]:
         "ttl_max": definition.ttl_max,
         "scopes": definition.scopes,
         "writers": definition.writers,
+        "transitions": definition.transitions and json.loads(definition.transitions),
         "description": definition.description,
     }

@@ -121,6 +121,7 @@ def record(
         keys=keys if is_open else None,
         key_digests=_digests(target, keys) if key_digests is None else list(key_digests),
         purposes=None if target.purposes is None else list(target.purposes),
+        written_until=target.written_until,
         method=method,
         status=Erasure.Status.PENDING if is_open else Erasure.Status.DONE,
         requested_at=now,

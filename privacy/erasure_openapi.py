@@ -55,14 +55,18 @@ RECORD: Schema = named(
             "pseudonym": {**MAYBE_TEXT, "description": "What stands in the place of the name."},
             "extent": {
                 "type": "object",
-                "required": ["everything", "keys", "purposes"],
+                "required": ["everything", "keys", "purposes", "written_until"],
                 "properties": {
                     "everything": {"type": "boolean"},
                     "keys": {**MAYBE_COUNT, "description": "How many keys were named."},
                     "purposes": {"type": ["array", "null"], "items": TEXT},
+                    "written_until": {
+                        **MAYBE_TIME,
+                        "description": "Only what was written by then: a withdrawal asked.",
+                    },
                 },
             },
-            "method": {"enum": ["user_confirmed", "operator", "restore"]},
+            "method": {"enum": ["user_confirmed", "guardian", "operator", "withdrawal", "restore"]},
             "requested_at": {"type": "string", "format": "date-time"},
             "finished_at": MAYBE_TIME,
             "holders": {"type": "array", "items": HOLDER},

@@ -136,8 +136,11 @@ def _describe(caller: Caller, subject: str, rows: Iterable[Preference]) -> list[
                 schema=json.loads(definition.schema) if definition else True,
                 closed="hold"
                 if row.pk in on_hold
+                else "guardian"
+                if caller.is_guardian
                 else _closed(row, definition, rule, shut)
-                or ("restricted" if row.key in restricted else None),
+                or ("restricted" if row.key in restricted else None)
+                or ("archived" if row.archived_at else None),
                 is_restricted=row.key in restricted,
                 is_on_hold=row.pk in on_hold,
                 readers=readers.get(row.pk, ()),
@@ -191,6 +194,7 @@ def _record(row: Preference, purpose: Purpose) -> Record:
         created_at=row.created_at,
         updated_at=row.updated_at,
         expires_at=row.expires_at,
+        archived_at=row.archived_at,
         purpose=purpose.slug,
     )
 

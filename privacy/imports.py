@@ -13,17 +13,10 @@ from typing import Any, Literal
 from consent.models import Decision, Notice
 from consent.selectors import list_states
 from consent.services import decide
-from preferences.attempts import NO_DEADLINE, Write
-from preferences.models import Writer
+from preferences.attempts import Write
+from preferences.imports import write_of
 from preferences.selectors import list_personal_data
 from preferences.services import put_preference
-from preferences.values import (
-    check_deadline,
-    check_metadata,
-    check_provenance,
-    check_tags,
-    check_value,
-)
 from privacy.documents import Document
 from privacy.forgotten import Forgotten, find_forgotten
 from tenants.callers import Caller
@@ -42,13 +35,10 @@ from tenants.models import Tenant
 from tenants.roles import Role
 from tenants.scopes import Scope, check_key
 from tenants.times import parse_time
-from tenants.units import store, unit_of_work
+from tenants.units import now, unit_of_work
 
 #: Who imports, as the trail and the records name it.
 IMPORTER = "import"
-
-#: As whom a record is written whose source was this; anybody else was an operator.
-_WRITERS = {"user_confirmed": Writer.SUBJECT, "agent": Writer.AGENT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,29 +209,11 @@ def _read_records(document: Document) -> list[Found]:
                     f"The address stands at {seen[key]} already.", pointer="/key"
                 )
             seen[key] = index
-            found.append(Found(index, key, item["purpose"], _read_write(item)))
+            found.append(Found(index, key, item["purpose"], write_of(item)))
         except ServiceError as refusal:
             errors += _located(refusal, index)
     _refuse(errors)
     return found
-
-
-def _read_write(item: dict[str, Any]) -> Write:
-    given = item["provenance"]
-    deadline = NO_DEADLINE
-    if item["expires_at"] is not None:
-        deadline = check_deadline({"expires_at": item["expires_at"]})
-    return Write(
-        value=item["value"],
-        value_text=check_value(item["value"]),
-        tags=check_tags(item["tags"]),
-        metadata_text=check_metadata(item["metadata"]),
-        provenance_text=check_provenance(
-            {name: given[name] for name in ("detail", "origin", "confidence")}
-        ),
-        deadline=deadline,
-        imported_as=_WRITERS.get(given["source"], Writer.OPERATOR),
-    )
 
 
 def _import_records(
@@ -253,13 +225,13 @@ def _import_records(
     }
     steps: list[Step] = []
     errors: list[FieldError] = []
-    now = _now()
+    moment = now()
     # In the order of their addresses, like every change of several.
     for one in sorted(writes, key=lambda one: one.key):
         index, key, write = one.index, one.key, one.write
         step = Step(kind="preference", name=key, outcome="left_out")
         until = write.deadline.expires_at
-        if until is not None and until <= now:
+        if until is not None and until <= moment:
             step = replace(step, why="its deadline has passed")
         elif forgotten.has_record(key, one.purpose):
             step = replace(step, why="it was forgotten after this export was taken")
@@ -286,13 +258,6 @@ def _import_records(
 _KEPT = "another value stands here"
 #: What the gate says: no fault of the file.
 _GATE = frozenset({"consent_required", "restricted", "objected"})
-
-
-def _now() -> datetime:
-    with store().cursor() as cursor:
-        cursor.execute("SELECT consentful_now()")
-        moment: datetime = cursor.fetchone()[0]
-    return moment
 
 
 def _located(refusal: ServiceError, index: int) -> list[FieldError]:

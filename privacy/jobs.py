@@ -132,6 +132,7 @@ def _target_of(erasure: Erasure) -> Target:
         names=[] if name is None else [name],
         keys=erasure.keys,
         purposes=erasure.purposes,
+        written_until=erasure.written_until,
     )
 
 
@@ -221,6 +222,7 @@ def _look_after_holds(tenant_id: int, reference: str) -> None:
         pseudonym=subject.external_id,
         keys=row.erasure.keys,
         purposes=row.erasure.purposes,
+        written_until=row.erasure.written_until,
     )
     with unit_of_work(
         tenant_id=tenant_id, actor=SYSTEM, subjects=[subject.external_id], exclusive=True

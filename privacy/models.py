@@ -36,7 +36,12 @@ class Erasure(Captured):
     keys = ArrayField(models.CharField(max_length=200), null=True)
     key_digests = ArrayField(models.CharField(max_length=64), null=True)
     purposes = ArrayField(models.CharField(max_length=64), null=True)
-    method = models.CharField(max_length=32, help_text="user_confirmed, operator or restore.")
+    written_until = models.DateTimeField(
+        null=True, help_text="Only what was written by then: a withdrawal asks for no more."
+    )
+    method = models.CharField(
+        max_length=32, help_text="user_confirmed, guardian, operator, withdrawal or restore."
+    )
     status = models.CharField(max_length=16, choices=Status)
     requested_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)

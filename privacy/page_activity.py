@@ -37,12 +37,12 @@ class Deed:
     reason: str
 
     @classmethod
-    def of(cls, activity: Activity, login: str) -> Self:
+    def of(cls, activity: Activity, login: str | None) -> Self:
         """
         Return it in words.
 
         Args:
-            login: the person's own user name.
+            login: the person's own user name; None where somebody else looks.
         """
         item: dict[str, Any] = activity.item
         return cls(
@@ -50,7 +50,7 @@ class Deed:
             is_day=item["action"] == "preference.read",
             words=ACTIONS.get(item["action"], item["action"]),
             actor=item["actor"] or "",
-            is_own=item["actor"] == login,
+            is_own=login is not None and item["actor"] == login,
             key=item["target"]["key"] or "",
             purpose=item["purpose"] or "",
             reason=item["reason"] or "",
@@ -74,7 +74,8 @@ class ActivityPage(Page):
         if len(found) > MOST:
             found = found[:MOST]
             more = signing.dumps(found[-1].position, salt=_CURSOR)
-        deeds = [Deed.of(one, caller.username) for one in found]
+        login = None if caller.is_guardian else caller.username
+        deeds = [Deed.of(one, login) for one in found]
         return self.show(request, "activity", {"deeds": deeds, "more": more})
 
 

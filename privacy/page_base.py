@@ -1,6 +1,6 @@
 """What every page of a person stands on: who asks, in which language, refusals, headers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 from urllib.parse import urlencode, urlsplit
@@ -20,7 +20,10 @@ from django.views import View
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework.authentication import CSRFCheck
 
+from audit.services import record_event
+from preferences.readings import note_disclosure
 from privacy.conf import page_languages, page_login_url
+from privacy.page_wards import Ward, act_at, find_wards, split_place
 from privacy.page_words import explain
 from tenants.callers import Caller, find_caller
 from tenants.conf import resolve_tenant
@@ -38,7 +41,7 @@ from tenants.models import Tenant
 from tenants.privacy_control import announce
 from tenants.problems import as_service_error, log_fault
 from tenants.roles import Role
-from tenants.units import record_denied
+from tenants.units import database, record_denied, unit_of_work
 
 #: Who has a page, if it stands for a person. An auditor sees no values, an agent decides nothing.
 PERSONS = frozenset({Role.MEMBER, Role.OPERATOR, Role.OWNER})
@@ -54,7 +57,10 @@ class OpenPage(View):
     against forgery here, so that a refusal is a page of ours too.
     """
 
+    #: As the address says it: the tenant, and for whom a guardian acts.
+    place: str
     tenant: str
+    ward: str
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
@@ -65,7 +71,8 @@ class OpenPage(View):
         return view
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        self.tenant = kwargs.get("tenant", "")
+        self.place = kwargs.get("tenant", "")
+        self.tenant, self.ward = split_place(self.place)
         chosen = request.GET.get("language")
         if request.method == "GET" and chosen in page_languages():
             return remember_language(request, str(chosen))
@@ -150,7 +157,8 @@ class OpenPage(View):
         """Return what every template needs."""
         language = (settings.USE_I18N and translation.get_language()) or "en"
         return {
-            "me": self.tenant,
+            "me": self.place,
+            "tenant": self.tenant,
             "language": language,
             "languages": [
                 {"code": code, "name": translation.get_language_info(code)["name_local"]}
@@ -167,7 +175,7 @@ class OpenPage(View):
 
     def link(self, name: str, *args: str) -> str:
         """Return the address of one of the pages."""
-        return reverse(f"consentful_me:{name}", args=[self.tenant, *args])
+        return reverse(f"consentful_me:{name}", args=[self.place, *args])
 
 
 class Page(OpenPage):
@@ -181,7 +189,11 @@ class Page(OpenPage):
     #: Which part of the menu it belongs to.
     part: ClassVar[str] = ""
 
+    #: Whether it shows what is written about the person, so that others who look are noted as readers.
+    shows_records: ClassVar[bool] = False
+
     caller: Caller
+    wards: Sequence[Ward] = ()
 
     def answer(self, request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
         user = request.user
@@ -202,10 +214,27 @@ class Page(OpenPage):
         self.caller = replace(caller, request_id=request_id_of(request))
         if caller.is_agent or caller.subject is None or not caller.roles & PERSONS:
             raise PermissionDenied("This sign-in stands for no person here.")
+        self.wards = find_wards(self.caller, self.tenant)
+        if self.ward:
+            self.caller = act_at(self.caller, self.ward)
         # Before the page: what the person decides with this very request is the later word.
-        if request.META.get("HTTP_SEC_GPC") == "1":
+        elif request.META.get("HTTP_SEC_GPC") == "1":
             announce(self.caller)
-        return super().answer(request, **kwargs)
+        response = super().answer(request, **kwargs)
+        if self.caller.is_guardian and request.method in ("GET", "HEAD"):
+            self.note_sight()
+        return response
+
+    def note_sight(self) -> None:
+        """Leave the event of a guardian's look, before anything is sent."""
+        caller = self.caller
+        with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
+            record_event(
+                "data.disclosed", tenant_id=caller.tenant_id, actor=caller.actor,
+                subject=self.subject, using=database(),
+            )  # fmt: skip
+            if self.shows_records:
+                note_disclosure(caller=caller, subject=self.subject)
 
     @property
     def subject(self) -> str:
@@ -230,7 +259,10 @@ class Page(OpenPage):
             frame |= {
                 "person": caller.subject,
                 "keeper": (tenant and tenant.name) or caller.tenant,
-                "parts": PARTS,
+                "menu": PARTS,
+                "wards": self.wards,
+                "own": reverse("consentful_me:overview", args=[self.tenant]),
+                "acts_for": caller.subject if caller.is_guardian else None,
             }
         return super().show(request, name, {**frame, **context}, status=status)
 

@@ -1,6 +1,6 @@
 """The page of a person's decisions: each purpose with its exact text, two equal answers, the past."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,14 +10,15 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import translation
 from django.utils.translation import gettext as _
 
+from consent.confirmations import NOT_SENT, list_pending
 from consent.models import ConsentEntry, Decision, Notice, Purpose
 from consent.objections import list_stands
-from consent.selectors import State, list_history, list_purposes, list_states
+from consent.selectors import State, get_purpose, list_history, list_purposes, list_states
 from consent.services import decide
 from privacy.page_base import Page
 from privacy.page_rights import find_stop
 from privacy.page_words import DECISIONS, GROUNDS, OLDER, STATES, Words
-from tenants.exceptions import StaleRevision, ValidationError
+from tenants.exceptions import StaleRevision, StoreUnavailable, ValidationError
 from tenants.scopes import Scope
 from tenants.units import unit_of_work
 
@@ -33,6 +34,7 @@ class Choice:
     Attributes:
         notice: the newest text, in the page's language where there is one.
         agreed_to: the text that the consent in force was given to, where it is an older one.
+        pending: until when a message with a token may be answered, where one was sent.
     """
 
     purpose: Purpose
@@ -41,6 +43,7 @@ class Choice:
     notice: Notice | None
     agreed_to: Notice | None
     history: Sequence["Past"]
+    pending: datetime | None = None
 
     @property
     def is_given(self) -> bool:
@@ -48,9 +51,9 @@ class Choice:
         return self.state.status == "given" and self.agreed_to is None
 
     @property
-    def is_refused(self) -> bool:
-        """Whether the newest answer was no."""
-        return self.state.status in ("refused", "withdrawn")
+    def is_no(self) -> bool:
+        """Whether the newest answer was no; what is asked for since can still be taken back."""
+        return self.state.status in ("refused", "withdrawn") and self.pending is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +86,8 @@ class ConsentsPage(Page):
                 .prefetch_related("notices")
                 .order_by("pk")
             }
-            choices = [self.choice(known[state.purpose], state) for state in states]
+            waiting = list_pending(tenant_id=caller.tenant_id, subject=self.subject)
+            choices = [self.choice(known[state.purpose], state, waiting) for state in states]
             stands = {
                 one.purpose: one
                 for one in list_stands(tenant_id=caller.tenant_id, subject=self.subject)
@@ -100,7 +104,7 @@ class ConsentsPage(Page):
             stop = find_stop(tenant_id=caller.tenant_id, subject=self.subject)
         return self.show(request, "consents", {"choices": choices, "others": others, "stop": stop})
 
-    def choice(self, purpose: Purpose, state: State) -> Choice:
+    def choice(self, purpose: Purpose, state: State, waiting: Mapping[str, datetime]) -> Choice:
         """Gather what a person needs to know for one decision. Inside a unit of work."""
         notices = list(purpose.notices.all())
         newest = max((one.version for one in notices), default=None)
@@ -111,6 +115,7 @@ class ConsentsPage(Page):
             words=OLDER if state.status == "given" and agreed != newest else STATES[state.status],
             notice=_in_language(notices, newest),
             agreed_to=_in_language(notices, agreed) if agreed != newest else None,
+            pending=waiting.get(purpose.slug),
             history=[
                 _past(one)
                 for one in list_history(
@@ -149,8 +154,16 @@ class DecisionPage(Page):
                 subjects=[Scope.of_subject(self.subject).name],
                 exclusive=True,
             ):
-                if given and given["entry"] is None:
-                    self.check_undecided(purpose)
+                before = self.find_state(purpose)
+                if given and given["entry"] is None and before and before.entry:
+                    # Said before any decision was seen, and there is one.
+                    raise StaleRevision
+                if given and before and self.is_so(before, given):
+                    # Pressed again where nothing keeps a press from being sent: no renewal by accident.
+                    messages.info(
+                        request, _("You agree already: nothing was added."), fail_silently=True
+                    )
+                    return self.go("consents", anchor=f"purpose-{purpose}")
                 state, _replayed = decide(
                     caller=caller,
                     subject=self.subject,
@@ -168,6 +181,17 @@ class DecisionPage(Page):
                 fail_silently=True,
             )
             return self.go("consents", anchor=f"purpose-{purpose}")
+        except StoreUnavailable as refusal:
+            if refusal.detail != NOT_SENT:
+                raise
+            messages.error(
+                request,
+                _(
+                    "The message with which you confirm could not be sent. Nothing was asked for: try again later."
+                ),
+                fail_silently=True,
+            )
+            return self.go("consents", anchor=f"purpose-{purpose}")
         if state.pending is not None:
             said = _(
                 "Asked for, and not in force yet: confirm it with the message that is sent to you."
@@ -179,16 +203,19 @@ class DecisionPage(Page):
         messages.success(request, said, fail_silently=True)
         return self.go("consents", anchor=f"purpose-{purpose}")
 
-    def check_undecided(self, purpose: str) -> None:
-        """
-        Refuse what was said before any decision was seen, where there is one. Inside the unit.
-
-        Raises:
-            StaleRevision: there is one.
-        """
+    def find_state(self, purpose: str) -> State | None:
+        """Return where the person stands, if the purpose rests on consent. Inside the unit."""
         states = list_states(tenant_id=self.caller.tenant_id, subject=self.subject, slugs=[purpose])
-        if any(state.entry for state in states):
-            raise StaleRevision
+        return states[0] if states else None
+
+    def is_so(self, before: State, given: Mapping[str, Any]) -> bool:
+        """Whether this very consent is in force, and the press came from a page that showed it."""
+        return (
+            before.status == "given"
+            and before.version == given["version"]
+            and before.entry == given["entry"]
+            and get_purpose(tenant_id=self.caller.tenant_id, slug=before.purpose).retired_at is None
+        )
 
 
 def _in_language(notices: Sequence[Notice], version: int | None) -> Notice | None:

@@ -93,8 +93,12 @@ class ForgetPage(Page):
         )
         if found is not None:
             return self.go("erasure", erasure.reference)
+        context = erasure_as_words(erasure)
+        if self.caller.is_guardian:
+            # The mandate went with the person: no address of these pages opens any more.
+            context |= {"menu": (), "wards": (), "acts_for": None, "is_over": True}
         # At once, not at an address of its own: a host's login may stand for nobody from now on.
-        return self.show(request, "erasure", erasure_as_words(erasure))
+        return self.show(request, "erasure", context)
 
     def find_purpose(self, slug: str | None) -> Purpose | None:
         """Return the purpose whose records are to go; None for everything."""

@@ -27,6 +27,7 @@ class DocumentPage(Page):
     """All of it as JSON, whole before its first byte is sent."""
 
     part = "export"
+    shows_records = True
 
     def get(self, request: HttpRequest, tenant: str) -> HttpResponseBase:
         return self.send("json")

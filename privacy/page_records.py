@@ -29,6 +29,7 @@ from tenants.exceptions import (
     InvalidJSON,
     InvalidValue,
     NotFound,
+    PermissionDenied,
     ServiceError,
     StaleRevision,
     TooLarge,
@@ -66,6 +67,7 @@ class OverviewPage(Page):
     """Everything that is held, by purpose. Needs no consent."""
 
     part = "overview"
+    shows_records = True
 
     def get(self, request: HttpRequest, tenant: str) -> HttpResponse:
         caller = self.caller
@@ -124,6 +126,9 @@ class RecordPage(Page):
 
     def post(self, request: HttpRequest, tenant: str, handle: str) -> HttpResponse:
         held = self.find(handle)
+        if self.caller.is_guardian:
+            # A mandate opens a person's rights, not everyday writing (see the HTTP interface).
+            raise PermissionDenied("A guardian does not write what is held.")
         form = ValueForm(request.POST, held=held)
         if not form.is_valid():
             return self.show_record(request, held, form, status=400)

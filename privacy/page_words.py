@@ -82,6 +82,10 @@ CLOSED: dict[str, Words] = {
     ),
     "restricted": _("You have stopped its use. Allow it again to change it."),
     "hold": _("A legal duty keeps it as it is for now. It can be seen, not changed."),
+    "archived": _("This was put away: nobody reads it any more. You can see it and forget it."),
+    "guardian": _(
+        "Acting for somebody, you can see this, stop its use and forget it. Staff correct it if you ask."
+    ),
     "writers": _("Only staff write this. Ask them if it is wrong, or forget it."),
     "undeclared": _("Nothing of this kind is stored any more. You can see it and forget it."),
     "other": _("It cannot be changed at present. You can see it and forget it."),
@@ -136,6 +140,8 @@ ACTIONS: dict[str, Words] = {
     "preference.deleted": _("Deleted an entry"),
     "preference.expired": _("An entry came to its end"),
     "preference.read": _("Read an entry"),
+    "preference.archived": _("Put an entry away"),
+    "preference.restored": _("Took an entry back into use"),
     "preference.held": _("Put an entry under a legal hold"),
     "preference.released": _("Ended a legal hold"),
     "consent.given": _("Recorded consent"),

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from audit.actors import Actor
 from audit.stores import Store, StoreFailed
@@ -30,6 +31,7 @@ from tenants.erasure import new_pseudonym
 from tenants.models import Subject, Tenant
 from tenants.pseudonyms import digest_with
 from tenants.restores import catching_up
+from tenants.times import parse_time
 from tenants.units import store, unit_of_work
 
 #: Seconds for which an answer holds.
@@ -176,6 +178,8 @@ def _erase_again(line: Line, name: str | None) -> None:
             keys=None if line.keys is None else _find_keys(line, subject),
             purposes=line.purposes,
         )  # fmt: skip
+        if line.written_until is not None:
+            target = replace(target, written_until=parse_time(line.written_until))
         results = erase_ours(target, actor=REAPPLIED.label, method="system")
         record(
             target, results, reference=line.reference, method="restore", person=line.subject,

@@ -12,6 +12,7 @@ from privacy.targets import find_target
 from tenants.callers import Caller
 from tenants.erasure import new_pseudonym
 from tenants.exceptions import NotFound
+from tenants.guardians import list_wards
 from tenants.pseudonyms import digests_of
 from tenants.times import format_time
 from tenants.units import unit_of_work
@@ -35,9 +36,10 @@ def preview_erasure(
 ) -> Sequence[Preview]:
     """Return what would go, store by store, and delete nothing. The caller may see this person's data."""
     with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
+        is_own = caller.stands_for(subject) and not caller.is_guardian
         target = find_target(
             tenant_id=caller.tenant_id, subject=subject, pseudonym=new_pseudonym(), keys=keys,
-            purposes=purposes, login=caller.user_id if caller.stands_for(subject) else None,
+            purposes=purposes, login=caller.user_id if is_own else None,
         )  # fmt: skip
         found = count_all(target)
     return [
@@ -49,11 +51,14 @@ def preview_erasure(
 
 def get_erasure(*, caller: Caller, reference: str) -> Erasure:
     """
-    Return an erasure that the caller may see, with its holders: a person's own, a steward's any.
+    Return an erasure that the caller may see, with its holders: a person's own, a guardian's ward's, a
+    steward's any.
 
     Raises:
         NotFound: there is none, or it is another person's.
     """
+    if "\x00" in reference:  # which the database refuses as a parameter
+        raise NotFound("There is no such erasure here.")
     with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
         try:
             erasure = load_erasure(caller.tenant_id, reference)
@@ -71,10 +76,11 @@ def load_erasure(tenant_id: int, reference: str) -> Erasure:
 
 
 def _is_of(erasure: Erasure, caller: Caller) -> bool:
-    if caller.subject is None:
-        return False
+    persons = {caller.subject, *list_wards(caller)} - {None}
     return any(
-        compare_digest(erasure.digest, one) for one in digests_of(caller.tenant_id, caller.subject)
+        compare_digest(erasure.digest, one)
+        for person in persons
+        for one in digests_of(caller.tenant_id, person or "")
     )
 
 
@@ -95,6 +101,7 @@ def erasure_as_json(erasure: Erasure) -> dict[str, Any]:
             # The keys themselves may say what was forgotten.
             "keys": None if erasure.key_digests is None else len(erasure.key_digests),
             "purposes": erasure.purposes,
+            "written_until": erasure.written_until and format_time(erasure.written_until),
         },
         "method": erasure.method,
         "requested_at": format_time(erasure.requested_at),

@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
 from audit.actors import Actor
+from consent.ledger import method_of
 from preferences.readings import flush_readings
 from privacy.conf import erasure_jobs
 from privacy.erasing import SUPPRESSION, erase_ours, record
@@ -91,10 +92,11 @@ def _request(
     caller: Caller, subject: str, keys: Sequence[str] | None, purposes: Sequence[str] | None,
     once: IdempotencyKey | None,
 ) -> tuple[Erasure, bool]:  # fmt: skip
-    is_own = caller.stands_for(subject)
+    # A guardian's login is not the person's: nothing of the guardian's own goes.
+    is_own = caller.stands_for(subject) and not caller.is_guardian
     pseudonym = new_pseudonym()
-    is_forgotten = is_own and keys is None and purposes is None
-    actor = _actor(caller, subject, pseudonym if is_forgotten else None)
+    is_whole = keys is None and purposes is None
+    actor = _actor(caller, subject, pseudonym if is_whole else None)
     reference = secrets.token_hex(16)
     with unit_of_work(tenant_id=caller.tenant_id, actor=actor, subjects=[subject], exclusive=True):
         if once is not None and (answer := once.find_answer()) is not None:
@@ -106,7 +108,7 @@ def _request(
             tenant_id=caller.tenant_id, subject=subject, pseudonym=pseudonym, keys=keys,
             purposes=purposes, login=caller.user_id if is_own else None,
         )  # fmt: skip
-        method = "user_confirmed" if is_own else "operator"
+        method = method_of(caller, subject)
         results = erase_ours(target, actor=actor.label, method=method)
         record(target, results, reference=reference, method=method)
         if once is not None:
@@ -167,7 +169,7 @@ def _find_open(
     return (
         Erasure.objects.filter(
             same, tenant_id=tenant_id, digest__in=digests_of(tenant_id, subject),
-            is_whole=keys is None and purposes is None, finished_at=None,
+            is_whole=keys is None and purposes is None, finished_at=None, written_until=None,
         )
         .exclude(name=None)
         .prefetch_related("holders")
@@ -176,10 +178,18 @@ def _find_open(
 
 
 def _actor(caller: Caller, subject: str, pseudonym: str | None) -> Actor:
-    """Return who the trail says did it: an operator by name, who forgets itself by none."""
-    if pseudonym is not None:
+    """
+    Return who the trail says did it: an operator or a guardian by name, who forgets itself by none.
+
+    What is written after the trail was blanked must not bring the person's name back.
+
+    Args:
+        pseudonym: what takes the name's place, where everything about the person goes.
+    """
+    if caller.is_guardian:
+        return caller.actor if pseudonym is None else replace(caller.actor, on_behalf_of=pseudonym)
+    if pseudonym is not None and caller.stands_for(subject):
         return Actor(label=pseudonym)
-    # What is written after the trail was blanked must not bring the name back.
     reason = caller.reason and caller.reason.replace(subject, "[the person]")
     return replace(caller.actor, reason=reason)
 

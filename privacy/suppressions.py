@@ -43,6 +43,7 @@ class Line:
         subject: keyed digest of the person's name.
         keys: keyed digests of keys; None for all of them.
         purposes: slugs; None for all of them.
+        written_until: only what was written by then; None for all of it.
         key: name of the secret with which it was digested.
     """
 
@@ -54,6 +55,7 @@ class Line:
     key: str
     keys: tuple[str, ...] | None = None
     purposes: tuple[str, ...] | None = None
+    written_until: str | None = None
 
     def as_text(self) -> str:
         """Return the line as it is kept, with a keyed digest over all of it."""
@@ -71,12 +73,13 @@ class Line:
             "key": self.key,
             "keys": None if self.keys is None else list(self.keys),
             "purposes": None if self.purposes is None else list(self.purposes),
+            "written_until": self.written_until,
         }
 
 
 def configured_list() -> Store | None:
     """Return the store that the settings name, if they name one."""
-    return store_at(suppressions())
+    return store_at(suppressions(), what="list of what must not return")
 
 
 def suppress(erasure: Erasure) -> None:
@@ -89,6 +92,7 @@ def suppress(erasure: Erasure) -> None:
     kept = configured_list()
     if kept is None:
         return
+    until = erasure.written_until
     line = Line(
         kind=ERASURE,
         tenant_id=erasure.tenant_id,
@@ -98,6 +102,7 @@ def suppress(erasure: Erasure) -> None:
         key=key_name(),
         keys=None if erasure.key_digests is None else tuple(erasure.key_digests),
         purposes=None if erasure.purposes is None else tuple(erasure.purposes),
+        written_until=None if until is None else format_time(until),
     )
     if not any(one.reference == line.reference for one in read_list(kept, erasure.tenant_id)):
         kept.append(erasure.tenant_id, line.as_text())

@@ -86,6 +86,8 @@ def _look_for_records(erasure: Erasure) -> Iterator[str]:
     )  # fmt: skip
     if erasure.purposes is not None:
         records = records.filter(purpose__slug__in=erasure.purposes)
+    if erasure.written_until is not None:
+        records = records.filter(updated_at__lte=erasure.written_until)
     digests = erasure.key_digests
     found = [
         record

@@ -71,7 +71,7 @@ class SubjectDataView(PersonView):
                 for row in list_holds(tenant_id=caller.tenant_id, subject=self.subject)
             ]
             self.record_disclosure(caller)
-            if caller.reason is not None:
+            if caller.reason is not None or caller.is_guardian:
                 note_disclosure(caller=caller, subject=self.subject)
         return answer(json.dumps(held, ensure_ascii=False))
 

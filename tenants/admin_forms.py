@@ -1,15 +1,17 @@
 """Forms of the admin whose last check is the change itself, made by a service."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.http import HttpRequest
 
 from tenants.callers import Caller
 from tenants.documents import JSONValue, read
 from tenants.exceptions import Forbidden, InvalidJSON, ServiceError, StaleRevision, ValidationError
+from tenants.scopes import Scope
 from tenants.units import database, record_denied
 
 
@@ -148,3 +150,11 @@ def choose(value: str, choices: Iterable[str], pointer: str) -> str:
     if value not in set(choices):
         raise ValidationError("Choose one of those that are offered.", pointer=pointer)
     return value
+
+
+def find_named_person(request: HttpRequest, field: str) -> Sequence[str]:
+    """Return the person that a form is about to name, for the fence; the form says what is wrong."""
+    try:
+        return [Scope.of_subject(request.POST[field], creating=True).name]
+    except (KeyError, ServiceError):
+        return ()

@@ -11,11 +11,11 @@ from django.http import HttpRequest
 
 from tenants.admin_acts import deadline_field, evidence_field, read_deadline
 from tenants.admin_base import Link, TenantModelAdmin
-from tenants.admin_forms import ServiceForm, UserNameField
+from tenants.admin_forms import ServiceForm, UserNameField, find_named_person
 from tenants.admin_lists import shown_time
 from tenants.admin_place import caller_of
 from tenants.guardians import check_appointer, grant_guardianship
-from tenants.models import Guardianship, Subject
+from tenants.models import Guardianship, Subject, Tenant
 from tenants.roles import STEWARDS
 
 
@@ -60,6 +60,9 @@ class GuardianshipAdmin(TenantModelAdmin):
         " alone. The trail names both."
     )
     empty_text = "Nobody acts for anybody else yet."
+
+    def fenced(self, request: HttpRequest, tenant: Tenant, object_id: str | None) -> Sequence[str]:
+        return find_named_person(request, "subject")
 
     def links_of(self, request: HttpRequest, obj: Any) -> Sequence[Link]:
         person = self.way("The person", "consentful_tenants_subject", "change", obj.subject_id)

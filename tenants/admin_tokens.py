@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from tenants.admin_base import TenantModelAdmin
-from tenants.admin_forms import ServiceForm, UserNameField
+from tenants.admin_forms import ServiceForm, UserNameField, find_named_person
 from tenants.admin_lists import shown_time
 from tenants.admin_place import OWNERS, actor_of, caller_of, tenant_of
 from tenants.callers import find_caller
@@ -82,7 +82,10 @@ class TokenAdmin(TenantModelAdmin):
         self, request: HttpRequest, tenant: Tenant | None, object_id: str | None
     ) -> AbstractContextManager[Any]:
         if tenant is not None and request.method == "POST" and request.path.endswith("/add/"):
-            return unit_of_work(tenant_id=tenant.pk, actor=actor_of(request))
+            return unit_of_work(
+                tenant_id=tenant.pk, actor=actor_of(request),
+                subjects=find_named_person(request, "on_behalf_of"),
+            )  # fmt: skip
         return nullcontext()  # each token is revoked in the unit of its own tenant
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:

@@ -91,7 +91,10 @@ def kept_answers(target: Target) -> QuerySet[IdempotencyRecord]:
     agents = bound_tokens(target).values_list("user_id", flat=True)
     callers = [digest_of_caller(login, None) for login in target.logins]
     callers += [digest_of_caller(str(agent), target.subject) for agent in agents]
-    return IdempotencyRecord.objects.filter(tenant_id=target.tenant_id).filter(
+    kept = IdempotencyRecord.objects.filter(tenant_id=target.tenant_id)
+    if target.written_until is not None:
+        kept = kept.filter(created_at__lte=target.written_until)
+    return kept.filter(
         Q(subject_id=target.subject_id, subject_id__isnull=False)
         | Q(caller__in=callers)
         | Q(answer__actor__in=list(target.names))
@@ -138,6 +141,12 @@ def naming_events(target: Target) -> QuerySet[Event]:
         events = events.filter(key__in=list(target.keys))
     if target.purposes is not None:
         events = events.filter(key__isnull=False, purpose__in=list(target.purposes))
+    if target.written_until is not None:
+        # What was written since stays, and its own events with it.
+        events = events.filter(
+            Q(at__lte=target.written_until)
+            | ~Q(action__in=("preference.created", "preference.replaced"))
+        )
     return events
 
 
@@ -145,7 +154,8 @@ def blank_trail(target: Target) -> None:
     """Blank what can be read in those events, with its salts; the chain goes on verifying."""
     with store().cursor() as cursor:
         cursor.execute(
-            "SELECT * FROM consentful_blank_trail(%s, %s, %s, %s::text[], %s::text[], %s::text[])",
+            "SELECT * FROM consentful_blank_trail("
+            "%s, %s, %s, %s::text[], %s::text[], %s::text[], %s::timestamptz)",
             [
                 target.tenant_id,
                 target.subject_id,
@@ -153,6 +163,7 @@ def blank_trail(target: Target) -> None:
                 None if target.keys is None else list(target.keys),
                 None if target.purposes is None else list(target.purposes),
                 list(target.logins),
+                target.written_until,
             ],
         )
 

@@ -26,7 +26,8 @@ Every refusal of the service, as one family. Nothing here knows HTTP beyond a st
     ├── NotAcceptable              406 not_acceptable
     ├── Conflict                   409
     │   ├── StaleRevision          stale_revision
-    │   └── AlreadyExists          already_exists (412 when asked with If-None-Match)
+    │   ├── AlreadyExists          already_exists (412 when asked with If-None-Match)
+    │   └── InvalidTransition      invalid_transition
     ├── LengthRequired             411 length_required
     ├── TooLarge                   413 too_large
     ├── UnsupportedMediaType       415 unsupported_media_type
@@ -272,6 +273,13 @@ class AlreadyExists(Conflict):
 
     code = "already_exists"
     title = "Already exists"
+
+
+class InvalidTransition(Conflict):
+    """The state of this value does not lead to the one that you sent."""
+
+    code = "invalid_transition"
+    title = "Step refused"
 
 
 class LengthRequired(ServiceError):

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 
 from audit.actors import Actor
@@ -40,7 +41,7 @@ def grant_guardianship(
     subject = Scope.of_subject(subject, creating=True).name
     if not 1 <= len(evidence.strip()) <= len(evidence.encode()) <= 2048:
         raise ValidationError("Evidence has 1 to 2048 bytes.", pointer="/evidence")
-    with unit_of_work(tenant_id=tenant_id, actor=actor):
+    with unit_of_work(tenant_id=tenant_id, actor=actor, subjects=[subject]):
         user = _user_of(tenant_id, username)
         with store().cursor() as cursor:
             cursor.execute(
@@ -67,7 +68,7 @@ def end_guardianship(*, tenant_id: int, username: str, subject: str, actor: Acto
         NotFound: it does not.
     """
     name = username if "\x00" not in username else ""
-    with unit_of_work(tenant_id=tenant_id, actor=actor):
+    with unit_of_work(tenant_id=tenant_id, actor=actor, subjects=[subject]):
         found = Guardianship.objects.filter(
             tenant_id=tenant_id, subject__tenant_id=tenant_id, subject__external_id=subject,
             **{f"user__{get_user_model().USERNAME_FIELD}": name},
@@ -87,32 +88,44 @@ def list_guardians(*, tenant_id: int, subject: str) -> Sequence[Guardianship]:
     )
 
 
+def list_wards(caller: Caller) -> Sequence[str]:
+    """Return for whom `caller` may act now, in the order of their names; for most that is nobody."""
+    if not _may_act(caller):
+        return ()
+    with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
+        names = _in_force(caller).values_list("subject__external_id", flat=True)
+        return sorted(name for name in names if not caller.stands_for(name))
+
+
 def act_for(caller: Caller, subject: str) -> Caller:
     """
     Return `caller` as the guardian of `subject` where it is one now; else unchanged.
 
     As a guardian it stands for that person and for nobody else, and the trail names both.
     """
-    if (
-        caller.stands_for(subject)
-        or caller.is_agent
-        or caller.is_steward
-        or Role.MEMBER not in caller.roles
-    ):
+    if caller.stands_for(subject) or not _may_act(caller):
         return caller
     with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
         mandate = (
-            Guardianship.objects.filter(
-                tenant_id=caller.tenant_id, user_id=caller.user_id,
-                subject__tenant_id=caller.tenant_id, subject__external_id=subject,
-            )
-            .exclude(expires_at__lte=RawSQL("consentful_now()", []))
+            _in_force(caller)
+            .filter(subject__external_id=subject)
             .values_list("evidence", flat=True)
             .first()
-        )  # fmt: skip
+        )
     if mandate is None:
         return caller
     return replace(caller, subject=subject, on_behalf_of=subject, mandate=mandate)
+
+
+def _may_act(caller: Caller) -> bool:
+    """Whether a mandate would count: a steward acts for anybody without one, an agent for nobody."""
+    return Role.MEMBER in caller.roles and not caller.is_agent and not caller.is_steward
+
+
+def _in_force(caller: Caller) -> QuerySet[Guardianship]:
+    return Guardianship.objects.filter(
+        tenant_id=caller.tenant_id, user_id=caller.user_id, subject__tenant_id=caller.tenant_id
+    ).exclude(expires_at__lte=RawSQL("consentful_now()", []))
 
 
 def check_appointer(caller: Caller) -> None:

@@ -99,6 +99,12 @@ class IdempotencyKey:
             created_at=RawSQL("consentful_now()", []),
         )
 
+    def drop_answer(self) -> None:
+        """Forget the answer: what it told was taken back. Inside a unit of work."""
+        IdempotencyRecord.objects.filter(
+            tenant_id=self.tenant_id, caller=self.caller, key=self.key, request=self.request
+        ).delete()
+
 
 def purge_answers(*, tenant_id: int) -> int:
     """Drop the answers of one tenant that can no longer be had. Inside a unit of work."""

@@ -91,6 +91,10 @@ QUERY: Mapping[str, Schema] = {
     "mode": {"type": "string", "enum": ["upsert"]},
     "revision": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
     "after": {"type": "integer", "minimum": 0},
+    "archived": {"type": "boolean", "default": False},
+    "diverse": {"type": "boolean", "default": False},
+    "q": {"type": "string", "minLength": 1, "maxLength": 200},
+    "term": {"type": "string", "minLength": 1, "maxLength": 100},
     "since": {"type": "string", "format": "date-time"},
     "until": {"type": "string", "format": "date-time"},
 }
@@ -105,6 +109,7 @@ class Operation:
         answers: schema by status of every 2xx and 304; None for one without a body.
         body: schema of the JSON body.
         pages: media types that its 200 may have instead of JSON, for people to read.
+        query: schemas of its query parameters that mean something else here than in `QUERY`.
         refusals: errors beyond those that every operation has.
         request_headers: of `HEADERS`, those that it reads.
         answer_headers: names that its 2xx answers may carry.
@@ -115,6 +120,7 @@ class Operation:
     answers: Mapping[int, Schema | None]
     body: Schema | None = None
     pages: Sequence[str] = ()
+    query: Mapping[str, Schema] = field(default_factory=dict)
     refusals: Sequence[type[ServiceError]] = field(default=())
     request_headers: Sequence[str] = ()
     answer_headers: Sequence[str] = ()
@@ -171,7 +177,11 @@ class TenantSchema(AutoSchema):
             "summary": operation.summary,
             "description": f"Roles: {', '.join(sorted(roles))}." if roles else "For everybody.",
             "tags": [(path.split("/")[5:] or ["keys"])[0]],
-            "parameters": [*self._path(path), *self._query(method), *self._headers(operation)],
+            "parameters": [
+                *self._path(path),
+                *self._query(method, operation),
+                *self._headers(operation),
+            ],
             "security": [{"bearer": []}, {"session": []}] if roles else [],
             "responses": answers,
         }
@@ -190,10 +200,11 @@ class TenantSchema(AutoSchema):
             for name in re.findall(r"{(\w+)}", path)
         ]
 
-    def _query(self, method: str) -> list[dict[str, Any]]:
+    def _query(self, method: str, operation: Operation) -> list[dict[str, Any]]:
         found = []
+        known = {**QUERY, **operation.query}
         for name, may_repeat in self.view.parameters.get(method, {}).items():
-            schema = QUERY.get(name, {"type": "string"})
+            schema = known.get(name, {"type": "string"})
             if may_repeat:
                 schema = {"type": "array", "items": schema}
             found.append({"name": name, "in": "query", "required": False, "schema": schema})

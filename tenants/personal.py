@@ -7,6 +7,7 @@ calls them. Knows no store and decides nothing about access.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from django.db.models import Model, QuerySet
@@ -46,6 +47,7 @@ class Target:
         logins: user ids of the person's own logins.
         names: what those logins are called, for columns that name who did something.
         keys, purposes: only records of these; None for the whole person.
+        written_until: only what was written by then; None for all. A withdrawal asks for no more.
     """
 
     tenant_id: int
@@ -56,6 +58,7 @@ class Target:
     names: Sequence[str] = ()
     keys: Sequence[str] | None = None
     purposes: Sequence[str] | None = None
+    written_until: datetime | None = None
 
     @property
     def is_whole(self) -> bool:

@@ -52,7 +52,11 @@ def issue_token(
         on_behalf_of = Scope.of_subject(on_behalf_of).name
         tenant = _tenant_of_agent(user, tenant)
     credential = PREFIX + secrets.token_urlsafe(32)
-    with unit_of_work(tenant_id=tenant.pk if tenant else 0, actor=actor):
+    # Whose it is must not be forgotten just now: the name would stay.
+    with unit_of_work(
+        tenant_id=tenant.pk if tenant else 0, actor=actor,
+        subjects=() if on_behalf_of is None else (on_behalf_of,),
+    ):  # fmt: skip
         token = Token.objects.create(
             tenant=tenant,
             user=user,

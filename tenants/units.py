@@ -8,6 +8,7 @@ a refusal leaves its event. Knows nothing of what is stored.
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from django.db import DatabaseError, connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -41,6 +42,14 @@ def database() -> str:
 def store() -> BaseDatabaseWrapper:
     """Return the connection of this thread to the database that holds the tenants."""
     return connections[database()]
+
+
+def now() -> datetime:
+    """Return the database's time, by which alone deadlines are judged."""
+    with store().cursor() as cursor:
+        cursor.execute("SELECT consentful_now()")
+        moment: datetime = cursor.fetchone()[0]
+    return moment
 
 
 def current_unit() -> Unit | None:

@@ -26,6 +26,7 @@ from django.db import connection
 from django.test.utils import setup_databases, teardown_databases
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.errors import InsufficientPrivilege
 
 from config.embedded import SUPERUSER
 
@@ -117,8 +118,15 @@ def copy_database(template: str, name: str) -> None:
 
 
 def drop_database(name: str) -> None:
+    drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
     with connect("owner", "postgres") as owner:
-        owner.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+        for _ in range(60):
+            try:
+                owner.execute(drop)
+                return
+            except InsufficientPrivilege:
+                time.sleep(0.5)  # the server's own vacuum is in there, and not ours to end
+        owner.execute(drop)
 
 
 @pytest.fixture

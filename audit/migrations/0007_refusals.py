@@ -1,7 +1,8 @@
 """The index by which refusals are counted, made beside readers and writers."""
 
-from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
+
+from audit.indexes import AddEventIndex
 
 
 class Migration(migrations.Migration):
@@ -9,11 +10,7 @@ class Migration(migrations.Migration):
     dependencies = [("consentful_audit", "0006_partitions")]
 
     operations = [
-        # What an interrupted run left behind is invalid, and in the way.
-        migrations.RunSQL(
-            'DROP INDEX CONCURRENTLY IF EXISTS "consentful_event_denied";', migrations.RunSQL.noop
-        ),
-        AddIndexConcurrently(
+        AddEventIndex(
             model_name="event",
             index=models.Index(
                 fields=["tenant_id", "id"],

@@ -119,6 +119,8 @@ $$;
 
 -- What is no change of data: an attempt refused, a disclosure, an injection into a prompt.
 -- Changes come from triggers alone, so nobody can claim one that never happened.
+-- Shares the fence of the person concerned: an erasure then blanks it, or finds it not begun. Should the
+-- person be forgotten while this waits, it speaks of the pseudonym: the name must not come back.
 CREATE FUNCTION consentful_record_event(
     tenant bigint, context text, action text, outcome text,
     subject text DEFAULT NULL, scope text DEFAULT NULL, key text DEFAULT NULL,
@@ -126,15 +128,34 @@ CREATE FUNCTION consentful_record_event(
 ) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
+SET lock_timeout = '3s'
 AS $$
+DECLARE
+    fence bigint := consentful_fence_key(tenant, subject);
+    known bigint := consentful_subject_id(tenant, subject);
+    told json := context::json;
+    pseudonym text;
 BEGIN
     IF action NOT IN ('access.denied', 'data.disclosed', 'context.injected') THEN
         RAISE EXCEPTION 'events of % are written by capture alone', action
             USING ERRCODE = 'insufficient_privilege';
     END IF;
+    IF subject IS NOT NULL AND NOT pg_try_advisory_xact_lock_shared(fence) THEN
+        PERFORM pg_advisory_xact_lock_shared(fence);
+        IF known IS NOT NULL AND consentful_subject_id(tenant, subject) IS DISTINCT FROM known THEN
+            pseudonym := consentful_subject_name(tenant, known);
+            told := json_build_object(
+                'actor', told ->> 'actor', 'actor_id', told ->> 'actor_id',
+                'on_behalf_of', CASE WHEN told ->> 'on_behalf_of' = subject THEN pseudonym
+                                     ELSE told ->> 'on_behalf_of' END);
+            scope := CASE WHEN scope = 'user::' || subject THEN 'user::' || pseudonym END;
+            key := NULL;
+            subject := pseudonym;
+        END IF;
+    END IF;
     RETURN consentful_append_event(
-        tenant, action, outcome, NULL, NULL, consentful_subject_id(tenant, subject), subject,
-        scope, key, purpose, '{}', NULL, NULL, NULL, context::json);
+        tenant, action, outcome, NULL, NULL, coalesce(known, consentful_subject_id(tenant, subject)),
+        subject, scope, key, purpose, '{}', NULL, NULL, NULL, told);
 END
 $$;
 

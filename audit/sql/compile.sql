@@ -93,10 +93,14 @@ $body$,
         replace(event, '{row}', 'OLD'),
         CASE verb_column WHEN '' THEN '''created''' ELSE format('NEW.%I', verb_column) END,
         replace(tenant, '{row}', 'NEW'), replace(tenant, '{row}', 'OLD'),
-        CASE WHEN 'held_at' = ANY (columns) THEN format(
-            'CASE WHEN NEW.held_at IS NOT DISTINCT FROM OLD.held_at THEN %L'
-            ' WHEN NEW.held_at IS NULL THEN ''released'' ELSE ''held'' END', verb_of_update)
-             ELSE quote_literal(verb_of_update) END,
+        'CASE '
+        || CASE WHEN 'held_at' = ANY (columns) THEN
+            'WHEN NEW.held_at IS DISTINCT FROM OLD.held_at'
+            ' THEN CASE WHEN NEW.held_at IS NULL THEN ''released'' ELSE ''held'' END ' ELSE '' END
+        || CASE WHEN 'archived_at' = ANY (columns) THEN
+            'WHEN (NEW.archived_at IS NULL) <> (OLD.archived_at IS NULL)'
+            ' THEN CASE WHEN NEW.archived_at IS NULL THEN ''restored'' ELSE ''archived'' END ' ELSE '' END
+        || format('WHEN true THEN %L END', verb_of_update),
         changed, replace(event, '{row}', 'NEW'), covered);
 END
 $$;

@@ -47,10 +47,11 @@ $$;
 --             events about these keys
 --   purposes  the same by purpose, for events about records
 --   logins    user ids whose events lose their actor's name
+--   until     NULL: whenever it was; else the events of what was written later stay
 -- Leaves an event of its own: whoever blanks the trail does not do so unseen.
 CREATE FUNCTION consentful_blank_trail(
     tenant bigint, subject_id bigint, subject text, keys text[], purposes text[], logins text[],
-    OUT targets bigint, OUT actors bigint
+    until timestamptz, OUT targets bigint, OUT actors bigint
 )
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = public, pg_temp
@@ -68,6 +69,8 @@ BEGIN
         WHERE e.tenant_id = tenant AND e.subject = consentful_blank_trail.subject
           AND (keys IS NULL OR e.key = ANY (keys))
           AND (purposes IS NULL OR (e.key IS NOT NULL AND e.purpose = ANY (purposes)))
+          AND (until IS NULL OR e.at <= until
+               OR e.action NOT IN ('preference.created', 'preference.replaced'))
         RETURNING 1)
     SELECT count(*) INTO targets FROM blanked;
     actors := 0;

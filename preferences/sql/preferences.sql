@@ -30,15 +30,15 @@ SELECT consentful_isolate('consentful_preference');
 CREATE FUNCTION consentful_governing(
     tenant bigint, kind text, key text,
     OUT purpose_id bigint, OUT purpose text, OUT is_open boolean, OUT writers text[],
-    OUT ttl_default bigint, OUT ttl_max bigint, OUT definition text
+    OUT ttl_default bigint, OUT ttl_max bigint, OUT transitions json, OUT definition text
 )
 LANGUAGE plpgsql STABLE
 AS $$
 #variable_conflict use_column
 BEGIN
     SELECT d.purpose_id, u.slug, d.retired_at IS NULL, d.writers::text[], d.ttl_default, d.ttl_max,
-           d.revision
-    INTO purpose_id, purpose, is_open, writers, ttl_default, ttl_max, definition
+           d.transitions, d.revision
+    INTO purpose_id, purpose, is_open, writers, ttl_default, ttl_max, transitions, definition
     FROM consentful_definition d
     LEFT JOIN consentful_purpose u ON u.tenant_id = tenant AND u.id = d.purpose_id
     WHERE d.tenant_id = tenant AND d.key = consentful_governing.key
@@ -63,7 +63,8 @@ $$;
 CREATE TYPE consentful_answer AS (
     outcome text, purpose text, id bigint, scope text, key text, value text, revision text,
     tags text[], metadata text, source text, actor text, provenance text, seen_count bigint,
-    created_at timestamptz, updated_at timestamptz, expires_at timestamptz
+    created_at timestamptz, updated_at timestamptz, expires_at timestamptz,
+    archived_at timestamptz
 );
 
 CREATE FUNCTION consentful_answer_of(outcome text, purpose text, record consentful_preference)
@@ -74,13 +75,14 @@ DECLARE
     answer consentful_answer := ROW(
         outcome, purpose, record.id, record.scope, record.key, record.value, record.revision,
         record.tags, record.metadata, record.source, record.actor, record.provenance,
-        record.seen_count, record.created_at, record.updated_at, record.expires_at);
+        record.seen_count, record.created_at, record.updated_at, record.expires_at,
+        record.archived_at);
 BEGIN
     RETURN answer;
 END
 $$;
 
--- Read one live record. A record and the consent that governs it are read in one snapshot; only
+-- Read one live record; an archived one reads like none. A record and the consent that governs it are read in one snapshot; only
 -- where there is no record is it asked separately which purpose would govern it, since the gate
 -- comes before existence.
 CREATE FUNCTION consentful_preference_get(
@@ -103,7 +105,7 @@ BEGIN
                     THEN consentful_is_restricted(tenant, p.subject_id, p.key) ELSE false END) END,
            u.slug, p.id, p.scope, p.key, p.value::text, p.revision, p.tags, p.metadata::text,
            p.source, p.actor, p.provenance::text, p.seen_count, p.created_at, p.updated_at,
-           p.expires_at
+           p.expires_at, NULL
     INTO answer
     FROM consentful_preference p
     LEFT JOIN consentful_purpose u ON u.tenant_id = tenant AND u.id = p.purpose_id
@@ -111,7 +113,7 @@ BEGIN
         ON s.tenant_id = tenant AND s.subject_id = p.subject_id AND s.purpose_id = p.purpose_id
     WHERE p.tenant_id = tenant AND p.scope = consentful_preference_get.scope
       AND p.key = consentful_preference_get.key
-      AND (p.expires_at IS NULL OR p.expires_at > moment);
+      AND p.archived_at IS NULL AND (p.expires_at IS NULL OR p.expires_at > moment);
     IF answer.id IS NULL THEN
         IF kind = 'user' THEN
             rule := consentful_governing(tenant, kind, key);
@@ -126,7 +128,7 @@ BEGIN
         answer.outcome := 'found';
     ELSE
         answer := ROW(answer.outcome, answer.purpose, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-                      NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+                      NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
     END IF;
     RETURN answer;
 END
@@ -147,8 +149,8 @@ BEGIN
 END
 $$;
 
--- Delete one record. Needs no consent: forgetting stays possible after a withdrawal. What a hold
--- keeps stays, whoever asks.
+-- Delete one record, archived or not. Needs no consent: forgetting stays possible after a
+-- withdrawal. What a hold keeps stays, whoever asks.
 -- `revisions`: NULL deletes whatever stands there, expired rows included; {*} any live record.
 -- `is_checked` as for a write.
 CREATE FUNCTION consentful_preference_delete(

@@ -1,10 +1,33 @@
+-- Whether a value may follow another, by the status of both. A value begins in a state that no other
+-- leads to; in any, where each is led to. So does what is in no declared state yet.
+CREATE FUNCTION consentful_may_step(transitions json, old json, new json) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE
+AS $$
+DECLARE
+    was text := old ->> 'status';
+    becomes text := new ->> 'status';
+    known text[] := ARRAY(SELECT json_object_keys(transitions));
+    led_to text[] := ARRAY(
+        SELECT following FROM json_each(transitions) AS step (state, all_following),
+            json_array_elements_text(all_following) AS following
+        WHERE following <> state);
+BEGIN
+    IF was = ANY (known || led_to) THEN
+        RETURN becomes IN (SELECT json_array_elements_text(transitions -> was));
+    END IF;
+    RETURN becomes = ANY (known || led_to)
+        AND (NOT becomes = ANY (led_to) OR known <@ led_to);
+END
+$$;
+
 -- Write one record: fence, gate, then compare and set.
---   mode        create | replace (one of `revisions`) | any (whatever live record) | upsert
+--   mode        create | replace (one of `revisions`) | any (whatever live record) | upsert;
+--               archive | restore (one of `revisions`), which leave all but `archived_at` as it is
 --   writer      subject | operator | agent: what a definition's writers are asked for
 --   assumed     revision of the definition that the value was checked against; NULL for none
 --   is_checked  false: stop after the gate and answer 'checked' (the value was refused, or an
 --               idempotency key has to be looked up first)
--- Outcomes: created, replaced, checked, definition_changed, or the code of the refusal.
+-- Outcomes: created, replaced, archived, restored, checked, definition_changed, or the code of the refusal.
 CREATE FUNCTION consentful_preference_put(
     tenant bigint, context text, scope text, kind text, subject text, key text, agent text,
     writer text, source text, actor text, assumed text, is_checked boolean,
@@ -90,13 +113,35 @@ BEGIN
             RETURN consentful_answer_of(outcome, purpose, NULL);
         END IF;
 
-        IF NOT is_live AND mode IN ('replace', 'any') THEN
+        IF NOT is_live AND mode NOT IN ('create', 'upsert') THEN
             outcome := 'stale_revision';
             record := NULL;
         ELSIF is_live AND mode = 'create' THEN
             outcome := 'already_exists';
-        ELSIF is_live AND mode = 'replace' AND NOT record.revision = ANY (revisions) THEN
+        ELSIF is_live AND mode IN ('replace', 'archive', 'restore')
+           AND NOT record.revision = ANY (revisions) THEN
             outcome := 'stale_revision';
+        ELSIF is_live AND mode = 'restore' AND record.archived_at IS NULL THEN
+            outcome := 'already_exists';
+        ELSIF is_live AND mode = 'restore' THEN
+            UPDATE consentful_preference p SET archived_at = NULL
+            WHERE p.id = record.id RETURNING p.* INTO record;
+            outcome := 'restored';
+        ELSIF is_live AND record.archived_at IS NOT NULL THEN
+            -- It stands in the way until somebody restores or deletes it.
+            outcome := CASE mode WHEN 'upsert' THEN 'already_exists' ELSE 'stale_revision' END;
+        ELSIF is_live AND mode = 'archive' THEN
+            UPDATE consentful_preference p SET archived_at = moment
+            WHERE p.id = record.id RETURNING p.* INTO record;
+            outcome := 'archived';
+        ELSIF rule.transitions IS NOT NULL AND (is_live OR source <> 'import')
+           AND NOT consentful_may_step(
+               rule.transitions, CASE WHEN is_live THEN record.value END,
+               consentful_preference_put.value::json) THEN
+            -- Under the lock of the row: of two who take one step, the second is refused. What an
+            -- export brings back may begin where it was.
+            outcome := 'invalid_transition';
+            record := CASE WHEN is_live THEN record END;
         ELSIF is_live THEN
             UPDATE consentful_preference p SET
                 value = consentful_preference_put.value::json,

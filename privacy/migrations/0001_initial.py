@@ -62,9 +62,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "written_until",
+                    models.DateTimeField(
+                        help_text="Only what was written by then: a withdrawal asks for no more.",
+                        null=True,
+                    ),
+                ),
+                (
                     "method",
                     models.CharField(
-                        help_text="user_confirmed, operator or restore.", max_length=32
+                        help_text="user_confirmed, guardian, operator, withdrawal or restore.",
+                        max_length=32,
                     ),
                 ),
                 (

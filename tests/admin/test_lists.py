@@ -100,7 +100,7 @@ def test_no_page_counts_and_none_takes_many_queries(many, reader):
         f"{LISTED}?q=project::atlas", f"{LISTED}?q=project::atlas/k7", f"{LISTED}?kind=repo",
         f"{LISTED}?source=operator", f"{LISTED}?state=expired", f"{LISTED}?purpose=1",
         f"{LISTED}?before=50", f"{LISTED}?after=5", f"{LISTED}?_facets=True", f"{LISTED}?all=",
-        url(Preference, "add"), f"{LISTED}?state=held", url(Erasure, "dashboard"),
+        url(Preference, "add"), f"{LISTED}?state=held", f"{LISTED}?state=archived", url(Erasure, "dashboard"),
         f"{url(Erasure, 'changelist')}?q=alice", f"{url(Erasure, 'changelist')}?state=open",
         f"{url(Erasure, 'erase')}?subject=alice", f"{url(Restriction, 'restrict')}?subject=alice",
         f"{url(ConsentEntry, 'objections')}?subject=alice",

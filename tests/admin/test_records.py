@@ -283,3 +283,28 @@ def test_a_superuser_who_is_an_agent_gives_a_reason_too(tenant, alice):
     assert "value-nobody-sees" in show(client, row).text
     refused = client.post(url(Preference, "delete", row.pk), {"post": "yes"}, follow=True)
     assert "Say why" in refused.text
+
+
+def test_archived_rows_show_only_when_asked_for(tenant, operator, alice):
+    written = alice.write("user::alice", "kept", "value-nobody-sees")
+    row = row_of(tenant, "user::alice", "kept")
+    listed = url(Preference, "changelist")
+    form = fields_of(show(operator, row))
+    body = {"scope": "me", "key": "kept", "revision": written.revision}
+    assert alice.post("preferences/archive", body).status == 200
+    for query in ({}, {"q": "user::alice/kept"}, {"state": "expired"}, {"state": "held"}):
+        assert page(row) not in operator.get(listed, query).text
+    archived = operator.get(listed, {"state": "archived"}).text
+    assert page(row) in archived
+    assert 'class="consentful-badge">archived' in archived
+    operator.allow("view_withheld_values")
+    shown = operator.get(page(row)).text
+    assert "<h2>Archived</h2>" in shown
+    assert "Show the value" not in shown
+    assert show(operator, row).status_code == 403
+    late = operator.post(page(row), {**form, "value": '"late"'})
+    assert "was archived" in errors_of(late)
+    assert "value-nobody-sees" not in late.text
+    why = {"post": "yes", "reason": WHY}
+    assert operator.post(url(Preference, "delete", row.pk), why).status_code == 302
+    assert row_of(tenant, "user::alice", "kept") is None

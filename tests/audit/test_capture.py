@@ -24,6 +24,7 @@ EXEMPT = {
     "Cut",  # itself an event, trail.cut
     "ConsentState",  # a copy of the ledger, compared with it by verification
     "Reading",  # a trail itself, of what changes nothing
+    "RecordWords",  # derived from the record by the database
     "IdempotencyRecord",  # a copy of what the trail already says
 }
 #: What the database says to those who may not.

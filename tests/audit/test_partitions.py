@@ -183,3 +183,48 @@ def test_a_division_that_cannot_have_the_table_leaves_nothing_behind(apart: Apar
     assert apart.parts() == {}
     apart.write("b")
     apart.command("verify_audit")
+
+
+INDEXES = """
+    SELECT indrelid::regclass::text, indisvalid FROM pg_index JOIN pg_class ON oid = indexrelid
+    WHERE relname ^@ 'consentful_event_denied' OR indexrelid IN (
+        SELECT inhrelid FROM pg_inherits WHERE inhparent = to_regclass('consentful_event_denied'))
+    ORDER BY 1
+"""
+
+
+def test_an_index_of_a_later_version_is_made_part_by_part(apart: Apart) -> None:
+    migrate = ("migrate", "--verbosity", "0", "consentful_audit")
+    apart.command(*migrate, "0006")
+    apart.write("a")
+    for _ in range(2):
+        apart.command("partition_audit", "--ahead", "1000")
+        apart.skip(1000)
+        apart.write("b", "c")
+    with apart.connect("owner") as owner:
+        assert owner.execute(INDEXES).fetchall() == []
+        # A run that was interrupted: the whole has its index, one part has an invalid one.
+        owner.execute(
+            "CREATE INDEX consentful_event_denied ON ONLY consentful_audit_event (tenant_id, id)"
+            " WHERE outcome = 'denied'"
+        )
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            owner.execute(
+                "CREATE UNIQUE INDEX CONCURRENTLY consentful_event_denied_2"
+                " ON consentful_audit_event_2 (tenant_id)"
+            )
+        assert ("consentful_audit_event_2", False) in owner.execute(INDEXES).fetchall()
+    apart.command(*migrate)
+    apart.command("partition_audit", "--ahead", "1000")
+    every = [("consentful_audit_event", True)]
+    every += [(f"consentful_audit_event_{number}", True) for number in (1, 2, 3, 4)]
+    with apart.connect("owner") as owner:
+        assert owner.execute(INDEXES).fetchall() == every
+    apart.command("makemigrations", "--check")
+    apart.command(*migrate, "0006")
+    with apart.connect("owner") as owner:
+        assert owner.execute(INDEXES).fetchall() == []
+    apart.command(*migrate)
+    with apart.connect("owner") as owner:
+        assert owner.execute(INDEXES).fetchall() == every
+    apart.command("verify_audit")

@@ -51,6 +51,18 @@ TABLE = [
         {"operations": [put("user::alice", "k", mode="upsert")]}),
     Row("POST", "context", "context", (200, 200, 200, 200, 200, 403, 200),
         {"purpose": "support", "scopes": ["user::alice", "project::x"], "keys": ["k"]}),
+    Row("GET", "preferences/ranked", "preferences/ranked", (200, 200, 200, 200, 200, 403, 200),
+        query={"scope": "user::alice", "term": "word"}),
+    Row("GET", "preferences/search", "preferences/search", (200, 200, 200, 200, 200, 403, 200),
+        query={"scope": "user::alice", "q": "word"}),
+    Row("GET", "preferences/search", "preferences/search", (200, 200, 400, 200, 200, 403, 200),
+        query={"q": "word"}),
+    Row("POST", "preferences/archive", "preferences/archive", (409, 403, 409, 409, 409, 403, 409),
+        {"scope": "user::alice", "key": "k", "revision": "0" * 32}),
+    Row("POST", "preferences/archive", "preferences/archive", (403, 403, 409, 409, 409, 403, 409),
+        {"scope": "project::x", "key": "k", "revision": "0" * 32}),
+    Row("POST", "preferences/restore", "preferences/restore", (409, 403, 409, 409, 409, 403, 409),
+        {"scope": "user::alice", "key": "k", "revision": "0" * 32}),
     Row("GET", ADDRESS, "preferences/user::alice/k", (200, 403, 200, 200, 200, 403, 200), query=WHY),
     Row("GET", ADDRESS, "preferences/user::alice/k", (200, 403, 200, 200, 400, 403, 400)),
     Row("GET", ADDRESS, "preferences/user::alice/banner", (403, 403, 403, 403, 403, 403, 403),
@@ -132,6 +144,8 @@ TABLE = [
     Row("GET", "audit/checkpoint", "audit/checkpoint", (403, 403, 403, 403, 403, 200, 200)),
     Row("GET", "audit/export", "audit/export", (403, 403, 403, 403, 403, 200, 200)),
     Row("GET", "changes", "changes", (403, 403, 403, 403, 403, 200, 200)),
+    Row("GET", "tools", "tools", (200, 200, 200, 200, 200, 403, 200),
+        query={"format": "anthropic"}),
 ]  # fmt: skip
 
 

@@ -20,7 +20,7 @@ CODES: dict[str, set[int]] = {
     "consent_required": {403}, "purpose_not_allowed": {403}, "objected": {403},
     "restricted": {403}, "not_found": {404},
     "method_not_allowed": {405}, "not_acceptable": {406}, "stale_revision": {409},
-    "already_exists": {409, 412}, "length_required": {411}, "too_large": {413},
+    "already_exists": {409, 412}, "invalid_transition": {409}, "length_required": {411}, "too_large": {413},
     "unsupported_media_type": {415}, "idempotency_mismatch": {422}, "failed_dependency": {424},
     "throttled": {429}, "internal_error": {500}, "store_unavailable": {503},
 }  # fmt: skip

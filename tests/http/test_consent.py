@@ -54,10 +54,11 @@ def test_whoami(world):
     slug = world.tenant.slug
     assert world.alice.get("whoami").json == {
         "tenant": slug, "user": "alice", "subject": "alice", "roles": ["member"], "purposes": [],
+        "wards": [],
     }  # fmt: skip
     assert world.bound.get("whoami").json == {
         "tenant": slug, "user": "bound", "subject": "alice", "roles": ["agent"],
-        "purposes": ["support", "service"],
+        "purposes": ["support", "service"], "wards": [],
     }  # fmt: skip
     assert world.agent.get("whoami").json["subject"] is None
     assert world.operator.get("whoami").json["subject"] is None

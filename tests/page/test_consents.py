@@ -206,3 +206,112 @@ def test_the_text_is_in_the_pages_language(person):
     assert '<blockquote lang="de"><p>Wir merken uns' in section_of(page, "support")
     # Where there is none, the one there is, and it says so.
     assert '<blockquote lang="en">' in section_of(page, "ads")
+
+
+def test_a_decision_made_elsewhere_meanwhile_is_shown_and_nothing_recorded(apart):
+    """The entry that the page knew is no longer the newest: 409 in the service, words here."""
+    client = apart.client()
+    assert apart.api.give("me", "support").status == 200
+    assert apart.api.withdraw("me", "support").status == 200
+    stale = form_of(client.get(f"{apart.home}consents"), "support")
+    assert stale["entry"]
+    staff = API(apart.tenant.slug, make_persona(apart.tenant, "operator").token)
+    assert staff.give(apart.name, "support", evidence="call").status == 200
+    assert staff.withdraw(apart.name, "support", evidence="call").status == 200
+    answer = client.post(f"{apart.home}consents/support", {**stale, "decision": "given"})
+    assert (answer.status_code, answer["Location"]) == (
+        303, f"{apart.home}consents#purpose-support",
+    )  # fmt: skip
+    page = client.get(answer["Location"])
+    assert "your decision changed after this page was opened, so nothing was recorded" in text_of(
+        page
+    )
+    assert 'class="message error"' in page.text
+    assert len(apart.api.get("consents/me/support/history").json["results"]) == 4
+    assert form_of(page, "support")["entry"] not in ("", stale["entry"])
+
+
+def test_pressing_what_is_so_already_adds_nothing(apart):
+    """Without JavaScript nothing keeps the press from being sent: it is no renewal."""
+    client = apart.client()
+    until = "2090-01-01T00:00:00Z"
+    assert apart.api.give("me", "support", expires_at=until).status == 200
+    before = apart.api.get("consents/me").json
+    answer = decide(client, apart, "support", "given")
+    assert "You agree already: nothing was added." in text_of(client.get(answer["Location"]))
+    assert apart.api.get("consents/me").json == before  # its end too
+    assert len(apart.api.get("consents/me/support/history").json["results"]) == 1
+    # A newer text is another matter, and so is a consent that has ended.
+    change_notice(apart.tenant, is_material=False)
+    decide(client, apart, "support", "given")
+    assert len(apart.api.get("consents/me/support/history").json["results"]) == 2
+    decide(client, apart, "support", "withdrawn")
+    decide(client, apart, "support", "withdrawn")
+    decide(client, apart, "support", "given")
+    assert len(apart.api.get("consents/me/support/history").json["results"]) == 4
+
+
+# Asked for with a message -----------------------------------------------------------------------
+
+sent = []
+
+
+def fail(request):
+    raise OSError("the mail server is away")
+
+
+@pytest.fixture
+def confirmed(apart):
+    """Somebody who is asked twice before support is in force."""
+    support, *others = CATALOG["purposes"]
+    change_catalog(apart.tenant, purposes=[{**support, "double_opt_in": True}, *others])
+    return apart
+
+
+def test_what_waits_for_a_confirmation_stands_in_its_card(confirmed, settings):
+    settings.CONSENTFUL_CONFIRMATION_SENDER = "tests.page.test_consents.keep"
+    client = confirmed.client()
+    assert "confirm it with the message" not in client.get(f"{confirmed.home}consents").text
+    decide(client, confirmed, "support", "given")
+    client.get(f"{confirmed.home}consents")  # takes the message of the press away
+    support = section_of(client.get(f"{confirmed.home}consents"), "support")
+    assert "You have not decided yet." in support
+    assert "not in force yet: confirm it with the message that was sent to you." in support
+    assert "It can be confirmed until" in support
+    assert "Send it again" in support
+    ads = section_of(client.get(f"{confirmed.home}consents"), "ads")
+    assert "confirm it with" not in ads
+    first = sent[-1].token
+    decide(client, confirmed, "support", "given")
+    path = "consents/me/support/confirmation"
+    assert confirmed.api.post(path, {"token": first}).status == 404
+    assert confirmed.api.post(path, {"token": sent[-1].token}).json["status"] == "given"
+    assert "confirm it with" not in section_of(client.get(f"{confirmed.home}consents"), "support")
+
+
+def test_what_was_asked_for_can_be_taken_back(confirmed, settings):
+    settings.CONSENTFUL_CONFIRMATION_SENDER = "tests.page.test_consents.keep"
+    client = confirmed.client()
+    decide(client, confirmed, "support", "withdrawn")
+    decide(client, confirmed, "support", "given")
+    support = section_of(client.get(f"{confirmed.home}consents"), "support")
+    assert "aria-disabled" not in support
+    decide(client, confirmed, "support", "withdrawn")
+    support = section_of(client.get(f"{confirmed.home}consents"), "support")
+    assert "confirm it with" not in support
+    path = "consents/me/support/confirmation"
+    assert confirmed.api.post(path, {"token": sent[-1].token}).status == 404
+
+
+def test_a_message_that_cannot_be_sent_is_said(confirmed, settings):
+    settings.CONSENTFUL_CONFIRMATION_SENDER = "tests.page.test_consents.fail"
+    client = confirmed.client()
+    answer = decide(client, confirmed, "support", "given")
+    page = client.get(answer["Location"])
+    assert "could not be sent. Nothing was asked for: try again later." in text_of(page)
+    assert "confirm it with the message that was sent" not in text_of(page)
+    assert "You have not decided yet." in section_of(page, "support")
+
+
+def keep(request):
+    sent.append(request)

@@ -17,7 +17,7 @@ from tenants.roles import Role
 from tenants.services import create_tenant, grant_role
 from tenants.tokens import issue_token
 from tenants.units import unit_of_work
-from tests.factories import CATALOG, make_persona, make_user, unique
+from tests.factories import CATALOG, make_persona, make_tenant, make_user, unique
 
 PADDED = [
     "theme\n",
@@ -132,3 +132,31 @@ def test_C015_subjects_are_not_trimmed_on_their_way_in(tenant: Tenant, subject: 
     with pytest.raises(BadRequest):
         issue_token(user=agent, tenant=tenant, on_behalf_of=subject)
     assert not Subject.objects.filter(tenant=tenant).exists()
+
+
+@pytest.mark.parametrize(
+    ("transitions", "pointer"),
+    [
+        ({}, ""), ([], ""), ("queued", ""), ({"queued": "running"}, "/queued"),
+        ({"queued": None}, "/queued"), ({"queued": [1]}, "/queued"), ({"": ["a"]}, "/"),
+        ({"a": ["x" * 65]}, "/a"), ({"a": ["b", "b"]}, "/a"), ({"a/b": [""]}, "/a~1b"),
+        ({str(number): [] for number in range(65)}, ""),
+    ],
+)  # fmt: skip
+def test_steps_that_are_none_are_refused(transitions, pointer):
+    tenant = make_tenant()
+    definition = {"key": "task", "purpose": "service", "transitions": transitions}
+    with pytest.raises(ValidationError) as refused:
+        load_catalog(tenant=tenant, catalog={**CATALOG, "definitions": [definition]})
+    assert refused.value.errors[0].pointer == f"/definitions/0/transitions{pointer}"
+
+
+def test_changed_steps_are_a_change_and_the_same_are_none():
+    tenant = make_tenant()
+    definition = {"key": "task", "purpose": "service", "transitions": {"a": ["b"], "b": []}}
+    catalog = {**CATALOG, "definitions": [*CATALOG["definitions"], definition]}
+    assert load_catalog(tenant=tenant, catalog=catalog).lines() == ["add definition task"]
+    definition["transitions"] = {"b": [], "a": ["b"]}
+    assert load_catalog(tenant=tenant, catalog=catalog).lines() == []
+    definition["transitions"] = None
+    assert load_catalog(tenant=tenant, catalog=catalog).lines() == ["change definition task"]

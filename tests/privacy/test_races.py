@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,11 +12,14 @@ from django.test.utils import CaptureQueriesContext
 
 from audit.actors import SYSTEM
 from preferences.models import Preference
+from tenants.exceptions import StaleRevision
 from tenants.models import Subject
+from tenants.tokens import issue_token, list_tokens
 from tenants.units import unit_of_work
 from tests.conftest import PATIENCE, connect
 from tests.http.client import Answer, put, race
 from tests.http.conftest import World
+from tests.privacy.dumps import dump, find_lines
 from tests.trails import prove
 
 
@@ -141,6 +145,108 @@ def test_writers_and_erasures_at_once_leave_all_or_nothing(world: World, again: 
         left = Preference.objects.filter(tenant=world.tenant)
         # What was written after the erasure belongs to a new row of the person.
         assert all(person is not None and one.subject_id == person.pk for one in left)
+    prove(world.tenant)
+
+
+def test_what_waits_for_the_erasure_brings_no_name_back(world: World, tmp_path: Path) -> None:
+    """A look at the person, a refused attempt, a mandate and a token, all begun before it ended."""
+    marker = f"zzlate{world.tenant.slug.replace('-', '')}"
+    assert world.operator.write(f"user::{marker}", "theme", "dark").status == 201
+    for name in ("alice", "bob", "agent", "auditor"):
+        assert getattr(world, name).get("whoami").status == 200
+    why = {"reason": f"about {marker}"}
+    tokens = len(list_tokens())
+    user = world.personas["agent"].user
+
+    def appoint() -> Answer:
+        return world.operator.put(f"subjects/{marker}/guardians/alice", {"evidence": marker})
+
+    def issue() -> str:
+        try:
+            return issue_token(user=user, tenant=world.tenant, on_behalf_of=marker)[0]
+        except StaleRevision as refusal:
+            return refusal.code
+
+    jobs: list[Callable[[], Any]] = [
+        lambda: world.operator.get(f"subjects/{marker}/data", query=why),
+        lambda: world.operator.get(f"subjects/{marker}/export", query=why),
+        lambda: world.operator.read(f"user::{marker}", "theme", query=why),
+        lambda: world.operator.get(f"consents/{marker}", query=why),
+        lambda: world.bob.read(f"user::{marker}", f"{marker}-key"),
+        appoint,
+        issue,
+    ]
+    with connect("runtime") as holder:
+        holder.autocommit = False
+        holder.execute(
+            "SELECT consentful_enter(%s, %s, %s::text[])",
+            [world.tenant.pk, SYSTEM.as_context(), [marker]],
+        )
+        eraser, erased = start(
+            lambda: world.operator.post(
+                f"subjects/{marker}/erasures", {}, query={"reason": "asked"}
+            )
+        )
+        wait_for(1)
+        started = [start(job) for job in jobs]
+        wait_for(1 + len(jobs))
+        holder.rollback()
+    for thread, _ in [(eraser, erased), *started]:
+        thread.join(PATIENCE)
+    assert erased[0].status == 201, erased[0]
+    *looks, refused, appointed, issued = [found[0] for _, found in started]
+    assert {look.status for look in looks} == {200}, looks
+    assert refused.outcome == (403, "permission_denied")
+    assert appointed.outcome == (409, "stale_revision")
+    assert issued == "stale_revision"
+    assert len(list_tokens()) == tokens
+    disclosed = world.events("data.disclosed")
+    assert len(disclosed) == 4
+    assert {one.actor for one in disclosed} == {"operator"}
+    assert {one.subject for one in disclosed} == {erased[0].json["pseudonym"]}
+    dump(tmp_path / "after.sql")
+    assert find_lines(marker, tmp_path / "after.sql") == []
+    prove(world.tenant)
+
+
+@pytest.mark.parametrize("again", range(5))
+def test_readers_keep_no_erasure_from_being_verified(world: World, again: int) -> None:
+    assert world.alice.give("me", "support").status == 200
+    for number in range(30):
+        assert world.alice.write("me", f"k{number}", number).status == 201
+    assert world.operator.token
+    assert world.agent.token
+    assert world.bob.token
+    done = threading.Event()
+
+    def go_on(look: Callable[[], Answer]) -> Callable[[], set[int]]:
+        def run() -> set[int]:
+            seen = set()
+            while not done.is_set():
+                seen.add(look().status)
+            return seen
+
+        return run
+
+    def erase() -> set[int]:
+        try:
+            time.sleep(0.2)
+            return {world.alice.post("subjects/me/erasures", {}).status}
+        finally:
+            done.set()
+
+    why = {"reason": "round"}
+    *seen, erased = race(
+        [
+            *[go_on(lambda: world.operator.get("subjects/alice/data", query=why))] * 2,
+            go_on(lambda: world.operator.read("user::alice", "k1", query=why)),
+            go_on(lambda: world.agent.read("user::alice", "k2")),
+            go_on(lambda: world.bob.read("user::alice", "k3")),
+            erase,
+        ]
+    )
+    assert erased == {201}
+    assert set.union(*seen) <= {200, 403, 404}
     prove(world.tenant)
 
 

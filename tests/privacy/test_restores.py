@@ -13,7 +13,9 @@ import pytest
 from django.db import connection
 from psycopg import sql
 
+from audit.stores import StoreFailed
 from privacy.jobs import suppress_all
+from privacy.suppressions import configured_list
 from tests.conftest import ROOT, connect, run_service
 from tests.http.conftest import World
 from tests.privacy.dumps import dump, find_lines, run
@@ -167,6 +169,21 @@ def test_a_list_that_fails_leaves_the_erasure_open(
     assert (listing["status"], listing["reason"]) == ("failed", "StoreFailed")
     watch._is_behind = None
     watch.forget()
+
+
+def test_a_list_that_fails_is_called_by_its_name(
+    world: World, settings: Any, tmp_path: Path
+) -> None:
+    """An operator who has checkpoints elsewhere must know which of the two is away."""
+    (tmp_path / "list").write_text("a file, not a folder")
+    words = "The (command for the )?list of what must not return"
+    for place in (["/bin/false"], [sys.executable, "-c", "print('x')"], tmp_path / "list"):
+        settings.CONSENTFUL_SUPPRESSIONS = place
+        kept = configured_list()
+        assert kept is not None
+        with pytest.raises(StoreFailed, match=words):
+            kept.append(1, "line")
+            kept.list_logs()
 
 
 def test_the_hot_path_gains_no_statement(world: World, listed: Path) -> None:

@@ -141,6 +141,31 @@ def test_a_repeated_request_repeats_its_answer_without_the_token(
     assert again.json["confirmation"] == {**first.json["confirmation"], "token": None}
 
 
+def fail(request: ConfirmationRequest) -> None:
+    sent.append(request)
+    raise OSError(f"no route to {request.subject}")
+
+
+def test_a_message_that_cannot_be_sent_leaves_nothing_pending(
+    world: World, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.CONSENTFUL_CONFIRMATION_SENDER = f"{__name__}.fail"
+    headers = {"Idempotency-Key": "once"}
+    answer = world.alice.give("me", "letters", headers=headers)
+    assert answer.outcome == (503, "store_unavailable")
+    assert "could not be sent" in answer.json["detail"]
+    assert int(answer.headers["Retry-After"]) >= 1
+    assert confirm(world, sent[-1].token).outcome == (404, "not_found")
+    assert world.alice.get("subjects/me/data").json["confirmations"] == []
+    assert "OSError" in caplog.text
+    assert "alice" not in caplog.text
+    # The same request is a fresh one, not the answer that was never true.
+    settings.CONSENTFUL_CONFIRMATION_SENDER = f"{__name__}.keep"
+    again = world.alice.give("me", "letters", headers=headers)
+    assert (again.status, "Idempotency-Replayed" in again.headers) == (202, False)
+    assert confirm(world, sent[-1].token).status == 200
+
+
 @pytest.mark.parametrize("name", ["bob", "agent", "bound", "auditor"])
 def test_the_token_alone_is_no_credential(world: World, name: str) -> None:
     token = ask(world)

@@ -2,13 +2,17 @@
 
 from datetime import timedelta
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 
 from tenants.times import format_time
 from tests.http.conftest import Clock, World
+from tests.privacy.dumps import dump, find_lines
+from tests.trails import prove
 
 PATH = "subjects/kim/guardians/alice"
 MANDATE = {"evidence": "birth certificate 17/2020"}
@@ -40,6 +44,8 @@ def test_her_reading_leaves_an_event(guarded: World) -> None:
     assert [one["key"] for one in data.json["preferences"]] == ["limited"]
     (event,) = guarded.events("data.disclosed")
     assert (event.actor, event.on_behalf_of, event.subject) == ("alice", "kim", "kim")
+    (record,) = guarded.alice.get("subjects/kim/data").json["preferences"]
+    assert [(one["actor"], one["days"]) for one in record["read_by"]] == [("alice", 1)]
 
 
 def test_she_restricts_and_objects_too(guarded: World) -> None:
@@ -56,6 +62,69 @@ def test_she_has_it_forgotten(guarded: World) -> None:
     assert (event.actor, event.key) == ("alice", None)  # blanked with what was erased
     assert guarded.alice.get("subjects/kim/data").json["preferences"] == []
     assert guarded.bob.post("subjects/kim/erasures", {}).outcome == (403, "permission_denied")
+
+
+def test_forgetting_the_ward_leaves_the_guardian_as_she_was(
+    guarded: World, superuser: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    """Her name and her own traces stay; of kim nothing does, not as the one she acted for either."""
+    marker = f"zzward{guarded.tenant.slug.replace('-', '')}"
+    alice = guarded.alice
+    alice.give("me", "support")
+    assert alice.write("me", "limited", 1, headers={"Idempotency-Key": "hers"}).status == 201
+    assert guarded.operator.put(f"subjects/{marker}/guardians/alice", MANDATE).status == 200
+    assert alice.give(marker, "support").status == 200
+    assert guarded.operator.write(f"user::{marker}", "theme", "dark").status == 201
+    assert alice.put(f"subjects/{marker}/restrictions/theme", {}).status == 200
+    answer = alice.post(f"subjects/{marker}/erasures", {}, headers={"Idempotency-Key": "once"})
+    assert (answer.status, answer.json["status"]) == (201, "done")
+    assert answer.json["method"] == "guardian"
+    again = alice.write("me", "limited", 1, headers={"Idempotency-Key": "hers"})
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert alice.read("me", "limited").json["provenance"]["actor"] == "alice"
+    actors = {one.actor for one in guarded.events("preference.created", "consent.given")}
+    assert actors == {"alice", "operator"}
+    # What she did last is hers by name, too, for somebody who has none any more.
+    (made,) = guarded.events("erasure.created")
+    assert (made.actor, made.on_behalf_of) == ("alice", answer.json["pseudonym"])
+    dump(tmp_path / "after.sql")
+    assert find_lines(marker, tmp_path / "after.sql") == []
+    prove(guarded.tenant)
+
+
+def test_a_ward_who_forgets_itself_takes_nobody_along(guarded: World) -> None:
+    assert guarded.operator.put("subjects/bob/guardians/alice", MANDATE).status == 200
+    guarded.alice.give("me", "support")
+    assert guarded.alice.write("me", "limited", 1).status == 201
+    assert guarded.alice.give("bob", "support").status == 200
+    assert guarded.bob.post("subjects/me/erasures", {}).status == 201
+    assert guarded.alice.read("me", "limited").json["provenance"]["actor"] == "alice"
+    assert {one.actor for one in guarded.events("consent.given")} == {"alice"}
+
+
+def test_she_reads_what_became_of_it(guarded: World) -> None:
+    guarded.operator.write("user::kim", "limited", 1)
+    made = guarded.alice.post("subjects/kim/erasures", {"keys": ["limited"]}).json["id"]
+    assert guarded.alice.get(f"erasures/{made}").json["status"] == "done"
+    assert guarded.alice.get(f"erasures/{made}/receipt").status == 200
+    assert guarded.bob.get(f"erasures/{made}").outcome == (404, "not_found")
+
+
+def test_her_export_leaves_an_event_too(guarded: World) -> None:
+    assert guarded.alice.get("subjects/kim/export").status == 200
+    assert guarded.alice.get("subjects/kim/export", query={"format": "json"}).status == 200
+    found = guarded.events("data.disclosed")
+    assert [(one.actor, one.on_behalf_of) for one in found] == [("alice", "kim")] * 2
+
+
+def test_she_is_told_for_whom_she_acts(guarded: World, frozen: Clock) -> None:
+    until = format_time(frozen.now + timedelta(seconds=60))
+    guarded.operator.put("subjects/ada/guardians/alice", {**MANDATE, "expires_at": until})
+    assert guarded.alice.get("whoami").json["wards"] == ["ada", "kim"]
+    assert guarded.bob.get("whoami").json["wards"] == []
+    assert guarded.operator.get("whoami").json["wards"] == []
+    frozen.move(60)
+    assert guarded.alice.get("whoami").json["wards"] == ["kim"]
 
 
 def test_for_that_person_alone(guarded: World) -> None:

@@ -22,6 +22,8 @@ import pytest
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand, CommandError
 
+from agents.credentials import FORMS
+from agents.tool_schemas import TOOLS
 from benchmarks.measures import MEASURES
 from tenants.exceptions import all_errors
 
@@ -215,6 +217,15 @@ def test_the_python_interface_is_listed(manual: Manual) -> None:
     ids = manual.page("reference/python").ids
     assert {"consent.services.decide", "preferences.selectors.get_preference"} <= ids
     assert "agents.context.build_context" in ids
+
+
+def test_every_tool_has_its_section_and_every_credential_its_name(manual: Manual) -> None:
+    page = manual.page("reference/tools")
+    for name, tool in TOOLS.items():
+        assert name.replace("_", "-") in page.ids or name in page.ids
+        for argument in tool.properties:
+            assert argument in page.text
+    assert [name for name in FORMS if name not in page.text] == []
 
 
 def test_every_measure_of_speed_is_listed_with_its_goal(manual: Manual) -> None:

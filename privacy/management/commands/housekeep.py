@@ -10,9 +10,9 @@ from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from audit.stores import StoreFailed, configured_store
 from preferences.jobs import purge_all
-from preferences.withdrawals import purge_all_withdrawn
 from privacy.jobs import run_erasures, suppress_all
 from privacy.suppressions import SuppressionsRefused
+from privacy.withdrawals import purge_all_withdrawn
 from tenants.commands import ServiceCommand
 from tenants.observation import JOBS, describe, note
 from tenants.proof import write_due_checkpoints
@@ -42,7 +42,7 @@ class Command(ServiceCommand):
             sealed, stuck = seal_trails()
             self.tell(f"Purged {purged} expired records, sealed {sealed} events.")
             if withdrawn:
-                self.tell(f"Purged {withdrawn} records whose purpose was withdrawn.")
+                self.tell(f"Began {withdrawn} erasures of what was withdrawn.")
             self.warn(stuck)
             self.write_checkpoints()
             return
@@ -52,7 +52,7 @@ class Command(ServiceCommand):
         while not stop.is_set():
             try:
                 purge_all(most_batches=10)
-                purge_all_withdrawn(most_batches=10)
+                purge_all_withdrawn(most=100)
                 self.finish_erasures()
                 self.warn(seal_trails()[1])
                 if time.monotonic() >= due:

@@ -1,0 +1,409 @@
+"""
+The tools as plain functions: a caller and plain arguments in, JSON text out.
+
+Who asks, and in which tenant, is the caller's credential; no argument says it. Every decision is
+the services' own, so a tool can do nothing that HTTP would refuse. Knows no protocol.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.core import signing
+
+from agents.credentials import find_credential
+from agents.tool_schemas import DEFAULT_LIMIT, MOST, TOOLS
+from preferences.batches import read_operations, run_batch
+from preferences.places import own_scopes, persons_of
+from preferences.requests import read_write
+from preferences.searching import Place, check_query, parse_place, search_preferences
+from preferences.selectors import get_preference, list_preferences
+from preferences.services import delete_preference, put_preference
+from preferences.values import check_revision, check_tags
+from preferences.views import normalize_prefix, withheld_as_json
+from tenants.callers import Caller, check_reach
+from tenants.documents import JSONValue, canonical
+from tenants.exceptions import (
+    FieldError,
+    Forbidden,
+    InvalidScope,
+    InvalidValue,
+    PermissionDenied,
+    ServiceError,
+    ValidationError,
+)
+from tenants.idempotency import IdempotencyKey
+from tenants.observation import note_fault
+from tenants.problems import as_service_error
+from tenants.scopes import Scope, check_key
+from tenants.units import record_denied, unit_of_work
+from tenants.views import check_members
+
+#: Shows a question to the person; tells whether they agreed.
+type Confirm = Callable[[str], bool]
+
+#: By code and place, what a part of a request over HTTP is called as an argument.
+_ARGUMENTS = {
+    ("invalid_revision", "/revision"): "/expected_revision",
+    ("validation_error", "/provenance/detail"): "/detail",
+    ("validation_error", "/headers/Idempotency-Key"): "/idempotency_key",
+    ("invalid_scope", "/query/scope"): "/scope",
+    ("validation_error", "/query/q"): "/query",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What a tool gave, or why it refused: one JSON object as text, either way."""
+
+    text: str
+    is_error: bool
+
+
+def answer_tool(
+    *, caller: Caller, name: str, arguments: JSONValue, confirm: Confirm | None = None
+) -> ToolAnswer:
+    """
+    Call one tool and return its answer; whatever goes wrong is an answer too.
+
+    A 403 leaves its denied event, as it does over HTTP; a fault of ours leaves a line in the log.
+
+    Args:
+        confirm: asks the person, where the protocol can.
+    """
+    try:
+        text = call_tool(caller=caller, name=name, arguments=arguments, confirm=confirm)
+    except Exception as problem:  # noqa: BLE001  a model is told of a fault like of a refusal
+        return ToolAnswer(json.dumps(explain(_settle(problem, caller)), ensure_ascii=False), True)
+    return ToolAnswer(text, False)
+
+
+def call_tool(
+    *, caller: Caller, name: str, arguments: JSONValue, confirm: Confirm | None = None
+) -> str:
+    """
+    Call one tool; return what it gives as JSON text.
+
+    Raises:
+        ValidationError: no such tool or argument, or a required one is missing.
+        ServiceError: whatever the services refuse.
+    """
+    tool = TOOLS.get(name)
+    if tool is None:
+        raise ValidationError("There is no such tool.", pointer="/name")
+    if not isinstance(arguments, dict):
+        raise ValidationError("The arguments are a JSON object.", pointer="")
+    check_members(arguments, tool.properties, "")
+    for required in tool.required:
+        if required not in arguments:
+            raise ValidationError(f"{required} is required.", pointer=f"/{required}")
+    if tool.asks:
+        return forget_memories(caller, arguments["keys"], arguments.get("scope"), confirm)
+    return _FUNCTIONS[name](caller, **arguments)
+
+
+def explain(refusal: ServiceError) -> dict[str, Any]:
+    """Return a refusal as a tool tells it: the members of a problem over HTTP, for arguments."""
+    told: dict[str, Any] = {
+        "code": refusal.code,
+        "status": refusal.status,
+        "title": refusal.title,
+        "detail": refusal.detail,
+        **refusal.facts,
+    }
+    if refusal.errors:
+        told["errors"] = [_error(one) for one in refusal.errors]
+    if "Retry-After" in refusal.headers:
+        told["retry_after"] = int(refusal.headers["Retry-After"])
+    return told
+
+
+# The tools ---------------------------------------------------------------------------------------
+
+
+def get_memory(caller: Caller, key: object, scope: object = None) -> str:
+    """Return the live record at one address."""
+    place, key = _address(caller, scope, key)
+    _check_no_reason(caller, place)
+    return get_preference(caller=caller, scope=place, key=key).as_json()
+
+
+def list_memories(
+    caller: Caller,
+    scope: object = None,
+    key_prefix: object = None,
+    tags: JSONValue = None,
+    limit: object = None,
+    cursor: object = None,
+) -> str:
+    """Return live records of one scope, or of the person's and all shared ones."""
+    place = None if scope is None else _scope(caller, scope)
+    _check_no_reason(caller, place)
+    if key_prefix is not None and not isinstance(key_prefix, str):
+        raise ValidationError("A prefix is a string.", pointer="/key_prefix")
+    wanted = check_tags([] if tags is None else tags)
+    most = _limit(limit)
+    scopes = own_scopes(caller) if place is None else [place]
+    # A cursor goes on in the list that it was given with, and in no other.
+    salt = f"consentful.tools.list:{caller.tenant_id}:{caller.subject}:" + canonical(
+        [None if place is None else str(place), key_prefix, list(wanted)]
+    )
+    after = 0 if cursor is None else _position(cursor, salt)
+    with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor, subjects=persons_of(scopes)):
+        records, withheld = list_preferences(
+            caller=caller,
+            scopes=scopes,
+            with_shared=place is None,
+            key_prefix=normalize_prefix(key_prefix),
+            tags=wanted,
+            after=after,
+            most=most + 1,
+        )
+    following = None
+    if len(records) > most:
+        records = records[:most]
+        following = signing.dumps(records[-1].id, salt=salt)
+    shown = ", ".join(record.as_json() for record in records)
+    return (
+        f'{{"scope": {_json(None if place is None else str(place))}, "results": [{shown}],'
+        f' "next_cursor": {_json(following)}, "withheld": {withheld_as_json(withheld)}}}'
+    )
+
+
+def search_memories(
+    caller: Caller, query: object, scope: object = None, limit: object = None
+) -> str:
+    """Return the records whose text holds the words, best first, of one place or as a list does."""
+    place: Place | None = None
+    if scope is not None:
+        place = parse_place(scope, me=caller.subject)
+        if isinstance(place, Scope):
+            # A search leaves out what may not be read; who names one place is told so.
+            place = _scope(caller, scope)
+            _check_no_reason(caller, place)
+    hits, withheld = search_preferences(
+        caller=caller,
+        query=check_query(query),
+        scopes=None if place is None else [place],
+        limit=_limit(limit),
+    )
+    shown = ", ".join(hit.as_json() for hit in hits)
+    return (
+        f'{{"scope": {_json(None if place is None else str(place))}, "results": [{shown}],'
+        f' "withheld": {withheld_as_json(withheld)}}}'
+    )
+
+
+def set_memory(
+    caller: Caller,
+    key: object,
+    value: JSONValue,
+    scope: object = None,
+    expected_revision: JSONValue = None,
+    ttl_seconds: JSONValue = None,
+    tags: JSONValue = None,
+    detail: JSONValue = None,
+    idempotency_key: object = None,
+) -> str:
+    """Create a record, or replace the version that the caller read."""
+    place, key = _address(caller, scope, key, creating=True)
+    asked: dict[str, JSONValue] = {
+        "value": value,
+        "revision": expected_revision,
+        "tags": tags,
+        "provenance": {"detail": detail},
+    }
+    if ttl_seconds is not None:
+        asked["ttl_seconds"] = ttl_seconds
+    write = read_write(asked)
+    for argument, part, name in (
+        ("value", value, key), ("scope", str(place), ""), ("key", key, ""), ("tags", tags, ""),
+        ("detail", detail, ""),
+    ):  # fmt: skip
+        found = find_credential(part, name=name)
+        if found is not None:
+            raise InvalidValue(
+                f"This looks like a credential ({found}): credentials are not remembered.",
+                pointer=f"/{argument}",
+                facts={"rule": found},
+            )
+    outcome = put_preference(
+        caller=caller, scope=place, key=key, write=write,
+        once=_once(caller, idempotency_key, "set_memory", str(place), key, asked),
+    )  # fmt: skip
+    return (
+        f'{outcome.record.as_json()[:-1]}, "created": {_json(outcome.is_created)},'
+        f' "replayed": {_json(outcome.is_replayed)}}}'
+    )
+
+
+def delete_memory(
+    caller: Caller,
+    key: object,
+    scope: object = None,
+    expected_revision: JSONValue = None,
+    idempotency_key: object = None,
+) -> str:
+    """Delete one record, whatever its consent; only one version of it where that is named."""
+    place, key = _address(caller, scope, key)
+    _check_no_reason(caller, place)
+    revision = None if expected_revision is None else check_revision(expected_revision)
+    is_replayed = delete_preference(
+        caller=caller, scope=place, key=key,
+        revisions=None if revision is None else [revision],
+        once=_once(caller, idempotency_key, "delete_memory", str(place), key, revision),
+    )  # fmt: skip
+    return _json(
+        {
+            "scope": str(place), "key": key, "revision": revision, "deleted": True,
+            "replayed": is_replayed,
+        }
+    )  # fmt: skip
+
+
+def forget_memories(caller: Caller, keys: object, scope: object, confirm: Confirm | None) -> str:
+    """
+    Delete several records of one scope, once the person has agreed; each for itself.
+
+    Raises:
+        ValidationError: nobody can be asked.
+    """
+    place = _scope(caller, scope)
+    _check_no_reason(caller, place)
+    if not isinstance(keys, list) or not 1 <= len(keys) <= MOST:
+        raise ValidationError(f"keys is a list of 1 to {MOST} keys.", pointer="/keys")
+    names = list(dict.fromkeys(check_key(key) for key in keys))
+    if confirm is None:
+        raise ValidationError(
+            "Forgetting several memories takes the person's confirmation, which cannot be asked"
+            " for here: delete them one by one with delete_memory."
+        )
+    listed = ", ".join(map(_json, names))
+    if not confirm(f"Forget {len(names)} memories of {place} for good? They are: {listed}."):
+        return _json({"scope": str(place), "confirmed": False, "results": []})
+    operations = read_operations(
+        {"operations": [{"op": "delete", "scope": str(place), "key": name} for name in names]},
+        caller,
+    )
+    run_batch(caller=caller, operations=operations, is_atomic=False)
+    results = []
+    for one in operations:
+        if one.fault is not None:
+            note_fault(one.fault, request_id=caller.request_id)
+        refusal = one.refusal
+        results.append(
+            {
+                "key": one.key,
+                "forgotten": refusal is None,
+                "code": refusal and refusal.code,
+                "detail": refusal and refusal.detail,
+            }
+        )
+    return _json({"scope": str(place), "confirmed": True, "results": results})
+
+
+_FUNCTIONS: Mapping[str, Callable[..., str]] = {
+    function.__name__: function
+    for function in (get_memory, list_memories, search_memories, set_memory, delete_memory)
+}
+
+# What they share ---------------------------------------------------------------------------------
+
+#: One encoder for all, which leaves characters as themselves.
+_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def _address(
+    caller: Caller, scope: object, key: object, *, creating: bool = False
+) -> tuple[Scope, str]:
+    """Return the scope and the key in their canonical form, and in the caller's reach."""
+    name = check_key(key, creating=creating)
+    try:
+        return _scope(caller, scope, creating=creating), name
+    except PermissionDenied as refusal:
+        refusal.about["key"] = name
+        raise
+
+
+def _scope(caller: Caller, scope: object, *, creating: bool = False) -> Scope:
+    """
+    Return the scope that is named, or the caller's own person.
+
+    Raises:
+        InvalidScope: it is malformed, or left out by a caller who must say whom it is about.
+        PermissionDenied: it is another person's, or `me` of a caller who stands for nobody.
+    """
+    if scope is None:
+        if caller.subject is None or (caller.is_agent and caller.on_behalf_of is None):
+            raise InvalidScope("Name the scope: this credential stands for no person.")
+        return Scope.of_subject(caller.subject, creating=creating)
+    place = Scope.parse(scope, me=caller.subject, creating=creating)
+    try:
+        check_reach(caller, place.subject)
+    except PermissionDenied as refusal:
+        refusal.about["scope"] = str(place)
+        raise
+    return place
+
+
+def _check_no_reason(caller: Caller, scope: Scope | None) -> None:
+    """A steward who sees or deletes another person's data says why, for which HTTP has a place."""
+    if scope is not None and caller.discloses(scope.subject):
+        raise ValidationError(
+            "Another person's data takes a reason, which tools have no place for: use the HTTP"
+            " interface.",
+            pointer="/scope",
+        )
+
+
+def _limit(limit: object) -> int:
+    if limit is None:
+        return DEFAULT_LIMIT
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
+        raise ValidationError(f"A limit is a number from 1 to {MOST}.", pointer="/limit")
+    return limit
+
+
+def _position(cursor: object, salt: str) -> int:
+    try:
+        if not isinstance(cursor, str):
+            raise signing.BadSignature("No text.")
+        return int(signing.loads(cursor, salt=salt))
+    except signing.BadSignature as fault:
+        raise ValidationError(
+            "This cursor is not one of this list: start without it.", pointer="/cursor"
+        ) from fault
+
+
+def _once(
+    caller: Caller, key: object, tool: str, scope: str, name: str, asked: JSONValue
+) -> IdempotencyKey | None:
+    if key is None:
+        return None
+    if not isinstance(key, str):
+        raise ValidationError("An idempotency key is a string.", pointer="/idempotency_key")
+    return IdempotencyKey.of_request(
+        key,
+        tenant_id=caller.tenant_id,
+        caller=f"{caller.user_id}:{caller.on_behalf_of or ''}",
+        request=tuple(part.encode() for part in (tool, scope, name, canonical(asked))),
+    )
+
+
+def _settle(problem: Exception, caller: Caller) -> ServiceError:
+    """Return the refusal that stands for a problem, and leave what it must leave behind."""
+    refusal = as_service_error(problem)
+    if isinstance(refusal, Forbidden):
+        try:
+            record_denied(refusal, tenant_id=caller.tenant_id, actor=caller.actor)
+        except Exception as fault:  # noqa: BLE001  without its event a 403 is no answer
+            refusal, problem = as_service_error(fault), fault
+    if refusal.status >= 500:
+        note_fault(problem, request_id=caller.request_id)
+    return refusal
+
+
+def _error(error: FieldError) -> dict[str, str]:
+    pointer = _ARGUMENTS.get((error.code, error.pointer), error.pointer)
+    return {"pointer": pointer, "code": error.code, "detail": error.detail}

@@ -1,0 +1,73 @@
+"""The words beside the records: those of old records, and plans that find them by an index."""
+
+import importlib
+from types import SimpleNamespace
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+
+from audit.actors import SYSTEM
+from tenants.units import unit_of_work
+from tests.http.conftest import World
+
+BACKFILL = "preferences.migrations.0010_words_of_old_records"
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def words_of(world: World) -> dict[str, str]:
+    with unit_of_work(tenant_id=world.tenant.pk, actor=SYSTEM), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT p.key, w.words::text FROM consentful_preference_words w"
+            " JOIN consentful_preference p ON p.tenant_id = w.tenant_id AND p.id = w.preference_id"
+            " WHERE w.tenant_id = %s",
+            [world.tenant.pk],
+        )
+        return dict(cursor.fetchall())
+
+
+def test_the_words_of_old_records_are_those_of_new_ones(
+    world: World, superuser: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migration = importlib.import_module(BACKFILL)
+    monkeypatch.setattr(migration, "BATCH", 2)
+    for number in range(5):
+        world.operator.write("repo::acme/checkout", f"k{number}", f"word number{number}")
+    world.operator.write("project::x", "number", 3)
+    world.alice.write("me", "own", ["a", {"b": "c"}])
+    written = world.alice.write("me", "old", "text")
+    body = {"scope": "me", "key": "old", "revision": written.revision}
+    assert world.alice.post("preferences/archive", body).status == 200
+    before = words_of(world)
+    assert sorted(before) == ["k0", "k1", "k2", "k3", "k4", "own"]
+    superuser.execute("SET session_replication_role = replica")
+    superuser.execute(
+        "DELETE FROM consentful_preference_words WHERE tenant_id = %s", [world.tenant.pk]
+    )
+    assert words_of(world) == {}
+    with connection.as_owner():
+        migration.note_words(None, SimpleNamespace(connection=connection))
+    assert words_of(world) == before
+
+
+def test_an_index_finds_the_words(world: World, superuser: psycopg.Connection[Any]) -> None:
+    """Under the policy of the tenants none would: hence the function of the owner."""
+    superuser.execute("SET enable_seqscan = off")
+    plan = superuser.execute(
+        "EXPLAIN SELECT w.preference_id FROM consentful_preference_words w"
+        " WHERE w.words @@ (websearch_to_tsquery('simple', 'x') && 'y'::tsquery) AND w.tenant_id = 1"
+        " ORDER BY w.preference_id DESC LIMIT 2000"
+    ).fetchall()
+    assert any("consentful_words_found" in line for (line,) in plan)
+
+
+def test_no_place_is_told_by_its_words(world: World) -> None:
+    world.alice.write("me", "k", "text")
+    (words,) = words_of(world).values()
+    assert "alice" not in words
+    assert "user" not in words
