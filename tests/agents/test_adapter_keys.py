@@ -1,7 +1,7 @@
 """Names of any kind become keys, and the same names again."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.adapters.files import PathRefused, key_of, path_of, place_of, read_path
@@ -12,6 +12,7 @@ from tenants.scopes import check_key
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 
 
+@settings(deadline=None)
 @given(names)
 def test_a_name_survives_being_a_key(name):
     part = encode(name, reserved=".:")
@@ -19,6 +20,7 @@ def test_a_name_survives_being_a_key(name):
     assert decode(part) == name
 
 
+@settings(deadline=None)
 @given(st.lists(names, min_size=1, max_size=3))
 def test_a_path_survives_being_a_key(place):
     key = key_of(tuple(place))
