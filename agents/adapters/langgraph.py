@@ -266,7 +266,7 @@ def _facts(record: Record, namespace: Namespace, name: str) -> dict[str, Any]:
 
 # Filters -------------------------------------------------------------------------------------
 
-type Condition = Callable[[Mapping[str, Any]], bool]
+type Condition = Callable[[Any], bool]
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$eq": lambda have, want: _is_same(have, want),
