@@ -294,6 +294,8 @@ def _find_defaults(
     reasons: dict[str, Reason],
 ) -> None:
     """Move keys that have a default from `reasons` to `found`."""
+    if not reasons:
+        return
     definitions = Definition.objects.filter(
         tenant_id=tenant_id, key__in=list(reasons), retired_at=None
     ).exclude(default=None)
