@@ -26,6 +26,9 @@ from tenants.exceptions import NotFound, StaleRevision
 from tenants.scopes import Scope
 from tenants.units import unit_of_work
 
+#: Stores whose entries stay as proof: what goes of them is the name.
+BLANKED = frozenset({"consents", "events"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
@@ -124,7 +127,10 @@ class ForgetPage(Page):
         )
         context: dict[str, Any] = {
             "purpose": purpose,
-            "goes": [{"holds": _(one.holds), "count": one.count} for one in found],
+            "goes": [
+                {"holds": _(one.holds), "count": one.count, "loses_name": one.holder in BLANKED}
+                for one in found
+            ],
             # Nobody counts there before it is done: another system is asked afterwards.
             "elsewhere": [_(store.holds) for _holder, store in host_stores()],
             "days": backup_days(),

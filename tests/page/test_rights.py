@@ -66,6 +66,10 @@ def test_forgetting_everything_with_preview_and_receipt(apart):
     preview = client.get(f"{apart.home}forget")
     counted = re.search(r"This goes, for good (.*) This stays", text_of(preview))[1]
     assert re.search(r"\b9\b", counted), counted
+    # What stays as proof is not said to go.
+    for what in ("The trail: who read", "What you agreed to"):
+        (before,) = re.findall(rf"(\S+ \S+ \S+ \S+ \S+) {what}", counted)
+        assert before == "stay and lose your name:"
     unsure = client.post(f"{apart.home}forget", {})
     assert unsure.status_code == 400
     assert "Nothing was forgotten." in text_of(unsure)
@@ -133,6 +137,16 @@ def test_what_a_legal_hold_keeps_is_said(person):
     assert "Not all of it is forgotten yet" in receipt
     assert "Kept for now, under a legal duty kept: 1" in receipt
     assert "Signed receipt" not in receipt
+
+
+def test_what_went_and_what_a_hold_keeps_are_told_apart(apart):
+    for key in ("k", "m"):
+        assert apart.api.write("me", key, "evidence").status == 201
+    assert (
+        staff_of(apart).put(f"subjects/{apart.name}/holds/k", {"reason": "Case 12"}).status == 200
+    )
+    answer = apart.client().post(f"{apart.home}forget", {"sure": "yes"})
+    assert "Kept for now, under a legal duty kept: 1 erased: 1" in text_of(answer)
 
 
 # Taking it along -------------------------------------------------------------------------------
