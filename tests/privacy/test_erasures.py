@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -222,3 +223,11 @@ def test_the_preview_tells_what_would_go_and_takes_nothing(world: World) -> None
     assert found["preferences"] == 3
     assert found["identity"] == 1
     assert len(world.alice.get("subjects/me/data").json["preferences"]) == 3
+
+
+@pytest.mark.parametrize("name", ["a%00b", "%ff", "x" * 5000])
+def test_what_is_no_reference_finds_nothing(world: World, name: str) -> None:
+    """NUL is what PostgreSQL refuses as a parameter."""
+    for path in (f"erasures/{name}", f"erasures/{name}/receipt"):
+        for caller in (world.alice, world.owner):
+            assert caller.get(path).status in (400, 404), path
