@@ -153,19 +153,19 @@ def peers(session: nox.Session) -> None:
     place = Path(session.create_tmp()).resolve()
     pinned = Path("requirements/peers.txt").read_text("utf-8")
     for name in PEERS:
-        version = re.search(rf"^{name}==(\S+)", pinned, re.MULTILINE)
-        assert version is not None, f"requirements/peers.txt pins no {name}."
-        if list(place.glob(f"{name.replace('-', '_')}-{version[1]}/")):
-            continue
         # With its hashes: they cover the source distribution, too.
-        entry = pinned[version.start() :].partition("\n    # via")[0]
-        (place / "one.txt").write_text(entry)
+        entry = re.search(rf"^{name}==(\S+)(.|\n)*?(?=\n    #)", pinned, re.MULTILINE)
+        if entry is None:
+            session.error(f"requirements/peers.txt pins no {name}.")
+        folder = f"{name.replace('-', '_')}-{entry[1]}"
+        if (place / folder).exists():
+            continue
+        (place / "one.txt").write_text(entry[0])
         session.run(
             "python", "-m", "pip", "download", "--quiet", "--require-hashes", "--no-deps",
             "--no-binary", ":all:", "--dest", str(place), "-r", str(place / "one.txt"),
         )  # fmt: skip
-        (archive,) = place.glob(f"{name.replace('-', '_')}-{version[1]}.tar.gz")
-        with tarfile.open(archive) as source:
+        with tarfile.open(place / f"{folder}.tar.gz") as source:
             source.extractall(place, filter="data")
     # The two with thousands of transactions are for whoever has minutes.
     chosen = session.posargs or ["-k", "not large_batches"]

@@ -16,6 +16,7 @@ from audit.services import Injection, record_event, record_injections
 from consent.selectors import get_purpose, list_states
 from preferences.lookups import Lookup, look_up
 from preferences.models import Definition
+from preferences.places import persons_of, readable_scopes
 from preferences.readings import note_readings
 from preferences.records import Record
 from preferences.values import check_value
@@ -164,8 +165,8 @@ def build_context(
     keys = _check_keys(keys)
     given = _check_current(current or {})
     _check_limits(purpose, scopes, format, budget_chars)
-    readable = [scope for scope in dict.fromkeys(scopes) if _may_read(caller, scope)]
-    persons = sorted({scope.subject for scope in readable if scope.subject is not None})
+    readable = readable_scopes(caller, scopes)
+    persons = persons_of(readable)
     with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor, subjects=persons):
         get_purpose(tenant_id=caller.tenant_id, slug=purpose)
         found = {
@@ -247,13 +248,6 @@ def _check_limits(
         )
 
 
-def _may_read(caller: Caller, scope: Scope) -> bool:
-    """A steward reads another person's data with a reason, one scope at a time; not here."""
-    if scope.subject is None or caller.stands_for(scope.subject):
-        return True
-    return caller.is_agent and caller.on_behalf_of is None
-
-
 # What is there -------------------------------------------------------------------------------
 
 
@@ -300,6 +294,8 @@ def _find_defaults(
     reasons: dict[str, Reason],
 ) -> None:
     """Move keys that have a default from `reasons` to `found`."""
+    if not reasons:
+        return
     definitions = Definition.objects.filter(
         tenant_id=tenant_id, key__in=list(reasons), retired_at=None
     ).exclude(default=None)

@@ -13,7 +13,15 @@ from typing import Any
 from django.core import signing
 
 from agents.credentials import find_credential
-from agents.tool_schemas import DEFAULT_LIMIT, MOST, TOOLS
+from agents.tool_arguments import (
+    check_no_reason,
+    read_address,
+    read_limit,
+    read_once,
+    read_position,
+    read_scope,
+)
+from agents.tool_schemas import MOST, TOOLS
 from preferences.batches import read_operations, run_batch
 from preferences.places import own_scopes, persons_of
 from preferences.requests import read_write
@@ -22,18 +30,15 @@ from preferences.selectors import get_preference, list_preferences
 from preferences.services import delete_preference, put_preference
 from preferences.values import check_revision, check_tags
 from preferences.views import normalize_prefix, withheld_as_json
-from tenants.callers import Caller, check_reach
+from tenants.callers import Caller
 from tenants.documents import JSONValue, canonical
 from tenants.exceptions import (
     FieldError,
     Forbidden,
-    InvalidScope,
     InvalidValue,
-    PermissionDenied,
     ServiceError,
     ValidationError,
 )
-from tenants.idempotency import IdempotencyKey
 from tenants.observation import note_fault
 from tenants.problems import as_service_error
 from tenants.scopes import Scope, check_key
@@ -42,6 +47,9 @@ from tenants.views import check_members
 
 #: Shows a question to the person; tells whether they agreed.
 type Confirm = Callable[[str], bool]
+
+#: One encoder for all, which leaves characters as themselves.
+_json = json.JSONEncoder(ensure_ascii=False).encode
 
 #: By code and place, what a part of a request over HTTP is called as an argument.
 _ARGUMENTS = {
@@ -124,8 +132,8 @@ def explain(refusal: ServiceError) -> dict[str, Any]:
 
 def get_memory(caller: Caller, key: object, scope: object = None) -> str:
     """Return the live record at one address."""
-    place, key = _address(caller, scope, key)
-    _check_no_reason(caller, place)
+    place, key = read_address(caller, scope, key)
+    check_no_reason(caller, place)
     return get_preference(caller=caller, scope=place, key=key).as_json()
 
 
@@ -138,18 +146,18 @@ def list_memories(
     cursor: object = None,
 ) -> str:
     """Return live records of one scope, or of the person's and all shared ones."""
-    place = None if scope is None else _scope(caller, scope)
-    _check_no_reason(caller, place)
+    place = None if scope is None else read_scope(caller, scope)
+    check_no_reason(caller, place)
     if key_prefix is not None and not isinstance(key_prefix, str):
         raise ValidationError("A prefix is a string.", pointer="/key_prefix")
     wanted = check_tags([] if tags is None else tags)
-    most = _limit(limit)
+    most = read_limit(limit)
     scopes = own_scopes(caller) if place is None else [place]
     # A cursor goes on in the list that it was given with, and in no other.
     salt = f"consentful.tools.list:{caller.tenant_id}:{caller.subject}:" + canonical(
         [None if place is None else str(place), key_prefix, list(wanted)]
     )
-    after = 0 if cursor is None else _position(cursor, salt)
+    after = 0 if cursor is None else read_position(cursor, salt)
     with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor, subjects=persons_of(scopes)):
         records, withheld = list_preferences(
             caller=caller,
@@ -180,13 +188,13 @@ def search_memories(
         place = parse_place(scope, me=caller.subject)
         if isinstance(place, Scope):
             # A search leaves out what may not be read; who names one place is told so.
-            place = _scope(caller, scope)
-            _check_no_reason(caller, place)
+            place = read_scope(caller, scope)
+            check_no_reason(caller, place)
     hits, withheld = search_preferences(
         caller=caller,
         query=check_query(query),
         scopes=None if place is None else [place],
-        limit=_limit(limit),
+        limit=read_limit(limit),
     )
     shown = ", ".join(hit.as_json() for hit in hits)
     return (
@@ -207,7 +215,7 @@ def set_memory(
     idempotency_key: object = None,
 ) -> str:
     """Create a record, or replace the version that the caller read."""
-    place, key = _address(caller, scope, key, creating=True)
+    place, key = read_address(caller, scope, key, creating=True)
     asked: dict[str, JSONValue] = {
         "value": value,
         "revision": expected_revision,
@@ -230,7 +238,7 @@ def set_memory(
             )
     outcome = put_preference(
         caller=caller, scope=place, key=key, write=write,
-        once=_once(caller, idempotency_key, "set_memory", str(place), key, asked),
+        once=read_once(caller, idempotency_key, "set_memory", str(place), key, asked),
     )  # fmt: skip
     return (
         f'{outcome.record.as_json()[:-1]}, "created": {_json(outcome.is_created)},'
@@ -246,13 +254,13 @@ def delete_memory(
     idempotency_key: object = None,
 ) -> str:
     """Delete one record, whatever its consent; only one version of it where that is named."""
-    place, key = _address(caller, scope, key)
-    _check_no_reason(caller, place)
+    place, key = read_address(caller, scope, key)
+    check_no_reason(caller, place)
     revision = None if expected_revision is None else check_revision(expected_revision)
     is_replayed = delete_preference(
         caller=caller, scope=place, key=key,
         revisions=None if revision is None else [revision],
-        once=_once(caller, idempotency_key, "delete_memory", str(place), key, revision),
+        once=read_once(caller, idempotency_key, "delete_memory", str(place), key, revision),
     )  # fmt: skip
     return _json(
         {
@@ -269,8 +277,8 @@ def forget_memories(caller: Caller, keys: object, scope: object, confirm: Confir
     Raises:
         ValidationError: nobody can be asked.
     """
-    place = _scope(caller, scope)
-    _check_no_reason(caller, place)
+    place = read_scope(caller, scope)
+    check_no_reason(caller, place)
     if not isinstance(keys, list) or not 1 <= len(keys) <= MOST:
         raise ValidationError(f"keys is a list of 1 to {MOST} keys.", pointer="/keys")
     names = list(dict.fromkeys(check_key(key) for key in keys))
@@ -309,86 +317,6 @@ _FUNCTIONS: Mapping[str, Callable[..., str]] = {
 }
 
 # What they share ---------------------------------------------------------------------------------
-
-#: One encoder for all, which leaves characters as themselves.
-_json = json.JSONEncoder(ensure_ascii=False).encode
-
-
-def _address(
-    caller: Caller, scope: object, key: object, *, creating: bool = False
-) -> tuple[Scope, str]:
-    """Return the scope and the key in their canonical form, and in the caller's reach."""
-    name = check_key(key, creating=creating)
-    try:
-        return _scope(caller, scope, creating=creating), name
-    except PermissionDenied as refusal:
-        refusal.about["key"] = name
-        raise
-
-
-def _scope(caller: Caller, scope: object, *, creating: bool = False) -> Scope:
-    """
-    Return the scope that is named, or the caller's own person.
-
-    Raises:
-        InvalidScope: it is malformed, or left out by a caller who must say whom it is about.
-        PermissionDenied: it is another person's, or `me` of a caller who stands for nobody.
-    """
-    if scope is None:
-        if caller.subject is None or (caller.is_agent and caller.on_behalf_of is None):
-            raise InvalidScope("Name the scope: this credential stands for no person.")
-        return Scope.of_subject(caller.subject, creating=creating)
-    place = Scope.parse(scope, me=caller.subject, creating=creating)
-    try:
-        check_reach(caller, place.subject)
-    except PermissionDenied as refusal:
-        refusal.about["scope"] = str(place)
-        raise
-    return place
-
-
-def _check_no_reason(caller: Caller, scope: Scope | None) -> None:
-    """A steward who sees or deletes another person's data says why, for which HTTP has a place."""
-    if scope is not None and caller.discloses(scope.subject):
-        raise ValidationError(
-            "Another person's data takes a reason, which tools have no place for: use the HTTP"
-            " interface.",
-            pointer="/scope",
-        )
-
-
-def _limit(limit: object) -> int:
-    if limit is None:
-        return DEFAULT_LIMIT
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
-        raise ValidationError(f"A limit is a number from 1 to {MOST}.", pointer="/limit")
-    return limit
-
-
-def _position(cursor: object, salt: str) -> int:
-    try:
-        if not isinstance(cursor, str):
-            raise signing.BadSignature("No text.")
-        return int(signing.loads(cursor, salt=salt))
-    except signing.BadSignature as fault:
-        raise ValidationError(
-            "This cursor is not one of this list: start without it.", pointer="/cursor"
-        ) from fault
-
-
-def _once(
-    caller: Caller, key: object, tool: str, scope: str, name: str, asked: JSONValue
-) -> IdempotencyKey | None:
-    if key is None:
-        return None
-    if not isinstance(key, str):
-        raise ValidationError("An idempotency key is a string.", pointer="/idempotency_key")
-    return IdempotencyKey.of_request(
-        key,
-        tenant_id=caller.tenant_id,
-        caller=f"{caller.user_id}:{caller.on_behalf_of or ''}",
-        request=tuple(part.encode() for part in (tool, scope, name, canonical(asked))),
-    )
 
 
 def _settle(problem: Exception, caller: Caller) -> ServiceError:

@@ -258,13 +258,15 @@ TYPES = {
     "tenants.scopes": ["Scope"],
     "tenants.units": ["unit_of_work"],
 }
+#: Further public modules, by app.
+FURTHER = {"preferences": ("searching", "ranked", "ranking", "resolution")}
 
 
 def python() -> str:
     """Return the public functions of every app, from their docstrings."""
     parts = []
     for app in our_apps():
-        for name in ("services", "selectors", "context"):
+        for name in ("services", "selectors", "context", *FURTHER.get(app.name, ())):
             if (Path(app.path) / f"{name}.py").exists():
                 module = f"{app.name}.{name}"
                 parts += [f"## {module}", _rst(f".. automodule:: {module}\n   :members:")]

@@ -253,6 +253,7 @@ SEARCH = Operation(
     summary="Search the texts that the caller may see, the best match first.",
     answers={200: listed(HIT, withheld=WITHHELD)},
     refusals=(InvalidScope,),
+    required_query=("q",),
 )
 SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 RANKED = named(
@@ -276,6 +277,7 @@ RANK = Operation(
     summary="Rank the live records of several scopes, those that matter most first.",
     answers={200: listed(RANKED, withheld=WITHHELD)},
     refusals=(InvalidScope,),
+    required_query=("scope",),
 )
 APPLIES = Operation(
     summary="Resolve what applies over several scopes.",

@@ -112,6 +112,7 @@ class Operation:
         query: schemas of its query parameters that mean something else here than in `QUERY`.
         refusals: errors beyond those that every operation has.
         request_headers: of `HEADERS`, those that it reads.
+        required_query: names of query parameters that must stand there.
         answer_headers: names that its 2xx answers may carry.
         links: by name, what may follow its 2xx answers with a body (OpenAPI's link objects).
     """
@@ -123,6 +124,7 @@ class Operation:
     query: Mapping[str, Schema] = field(default_factory=dict)
     refusals: Sequence[type[ServiceError]] = field(default=())
     request_headers: Sequence[str] = ()
+    required_query: Sequence[str] = ()
     answer_headers: Sequence[str] = ()
     links: Mapping[str, Schema] = field(default_factory=dict)
 
@@ -207,7 +209,8 @@ class TenantSchema(AutoSchema):
             schema = known.get(name, {"type": "string"})
             if may_repeat:
                 schema = {"type": "array", "items": schema}
-            found.append({"name": name, "in": "query", "required": False, "schema": schema})
+            is_required = name in operation.required_query
+            found.append({"name": name, "in": "query", "required": is_required, "schema": schema})
         return found
 
     def _headers(self, operation: Operation) -> list[dict[str, Any]]:

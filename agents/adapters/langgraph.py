@@ -161,7 +161,7 @@ class PreferenceStore(BaseStore):
         found = [
             (record, namespace, name)
             for record, namespace, name in self._records(prefix)
-            if isinstance(record.value, dict) and all(fits(record.value) for fits in conditions)
+            if all(fits(record.value) for fits in conditions)
         ]
         found.sort(key=lambda each: (each[0].updated_at, each[0].id), reverse=True)
         page = found[one.offset : one.offset + one.limit]
@@ -185,7 +185,9 @@ class PreferenceStore(BaseStore):
         found = []
         for record in records:
             place = _place_of(record.key)
-            if place is not None and place[0][: len(prefix)] == prefix:
+            if place is None or not isinstance(record.value, dict):
+                continue
+            if place[0][: len(prefix)] == prefix:
                 found.append((record, *place))
         return found
 
@@ -264,7 +266,7 @@ def _facts(record: Record, namespace: Namespace, name: str) -> dict[str, Any]:
 
 # Filters -------------------------------------------------------------------------------------
 
-type Condition = Callable[[Mapping[str, Any]], bool]
+type Condition = Callable[[Any], bool]
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$eq": lambda have, want: _is_same(have, want),

@@ -1,6 +1,6 @@
 -- Full-text search over the strings inside values. The words of a record stand in a row beside it,
 -- written by a trigger and deleted with it: an index on the value itself would be written, with all
--- the others, whenever any value is replaced (measured: docs/decisions/0030).
+-- the others, whenever any value is replaced (measured: docs/decisions/0031).
 
 ALTER TABLE consentful_preference_words
     ADD CONSTRAINT consentful_words_preference

@@ -193,6 +193,15 @@ def test_what_has_expired_is_missing(world, frozen):
     assert reasons(ask(world.bound, "tone")) == {"tone": "missing"}
 
 
+def test_what_is_archived_is_missing(filled):
+    stored = filled.alice.read("me", "tone").json
+    answer = filled.alice.post(
+        "preferences/archive", {"scope": "me", "key": "tone", "revision": stored["revision"]}
+    )
+    assert answer.status == 200
+    assert reasons(ask(filled.bound, "tone")) == {"tone": "missing"}
+
+
 def test_valid_until_is_the_nearest_end(world, frozen):
     def until(*keys, **more):
         return ask(world.bound, *keys, **more).json["valid_until"]

@@ -265,6 +265,22 @@ def test_C093_deep_values_are_the_models_mistake(world, connect, caplog, depth):
     assert [one for one in caplog.records if one.levelno >= logging.ERROR] == []
 
 
+@pytest.mark.parametrize("depth", [80, 1_000, 9_500])
+def test_C093_depth_is_refused_wherever_it_stands(world, connect, depth):
+    agent = connect("bound")
+    deep = b"[" * depth + b"]" * depth
+    for name in (b"tags", b"scope", b"key", b"detail", b"unknown"):
+        raw = b'{"key": "k", "value": 1, "%s": %s}' % (name, deep)
+        if name == b"key":
+            raw = b'{"value": 1, "key": %s}' % deep
+        assert agent.call_raw(raw).code == "invalid_json"
+    beside = b'{"key": "k", "value": 1}, "inputResponses": {"a": %s}' % deep
+    assert agent.call_raw(beside).code == "invalid_json"
+    other = b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"a": %s}}' % deep
+    assert agent.send(raw=other, headers={"MCP-Protocol-Version": LEGACY}).fault == (400, -32700)
+    assert world.alice.listing().json["results"] == []
+
+
 def test_C093_what_no_store_keeps_is_told_to_the_model(world, connect):
     agent = connect("bound")
     for raw, code in (

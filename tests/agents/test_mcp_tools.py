@@ -1,6 +1,7 @@
 """The tools over MCP: what they give, what they refuse, and what they leave behind."""
 
 import json
+from functools import partial
 
 import pytest
 
@@ -8,6 +9,7 @@ from agents.tool_schemas import TOOLS
 from preferences.schemas import compile_schema
 from tests.agents.client import LEGACY, MCP, MODERN
 from tests.factories import CATALOG
+from tests.http.client import race
 
 
 def test_one_memory_from_first_to_last(world, connect):
@@ -106,6 +108,36 @@ def test_malformed_arguments_are_refused_by_name(connect):
             "validation_error"
         )
     assert agent.call("set_memory", key="k", value="x" * 70_000).code == "too_large"
+
+
+def test_C015_names_are_taken_as_they_stand(world, connect):
+    """No white space is trimmed away, so that nothing lands at another address."""
+    world.alice.write("me", "theme", "light")
+    agent = connect("bound")
+    for key in (
+        "theme\n",
+        " theme",
+        "theme ",
+        "theme\t",
+        "theme\u200b",
+        "theme\r\n",
+        "a/theme",
+        "",
+    ):
+        for tool, more in (
+            ("get_memory", {}),
+            ("set_memory", {"value": "dark"}),
+            ("delete_memory", {}),
+        ):
+            assert agent.call(tool, key=key, **more).code == "invalid_key"
+    for scope in ("me\n", " me", "user::alice\n", "user:: alice", "project::x ", "Global", ""):
+        for tool, more in (
+            ("get_memory", {}),
+            ("set_memory", {"value": "dark"}),
+            ("delete_memory", {}),
+        ):
+            assert agent.call(tool, key="theme", scope=scope, **more).code == "invalid_scope"
+    assert world.alice.read("me", "theme").json["value"] == "light"
 
 
 def test_only_what_definitions_let_agents_write(world, make_world, connect):
@@ -286,3 +318,22 @@ def test_a_restored_database_serves_nothing_about_persons(world, connect, monkey
         refused = agent.call(tool, **more).refusal
         assert (refused["code"], refused["retry_after"]) == ("store_unavailable", 60)
     assert agent.call("get_memory", scope="project::x", key="k").code == "not_found"
+
+
+def test_of_two_writers_who_read_the_same_one_is_told(world):
+    made = MCP(world.tenant.slug, world.agent.token).call(
+        "set_memory", scope="project::x", key="k", value=0
+    )
+    revision = made.given["revision"]
+
+    def write(value):
+        return MCP(world.tenant.slug, world.agent.token).call(
+            "set_memory", scope="project::x", key="k", value=value, expected_revision=revision
+        )
+
+    replies = race([partial(write, value) for value in range(6)])
+    won = [one.result["structuredContent"] for one in replies if not one.result["isError"]]
+    lost = [one.refusal for one in replies if one.result["isError"]]
+    assert len(won) == 1
+    assert {one["code"] for one in lost} == {"stale_revision"}
+    assert {one["current"]["revision"] for one in lost} == {won[0]["revision"]}

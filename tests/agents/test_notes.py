@@ -6,7 +6,7 @@ import unicodedata
 from datetime import date
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.notes import CLOSING, LABEL, OPENING, Note, write_notes
@@ -105,6 +105,7 @@ values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.text(st.characters(codec="utf-8")), values), max_size=5))
 def test_any_value_keeps_its_line_and_its_meaning(pairs):
     text, _ = write_notes([note(key=key, value=value) for key, value in pairs])

@@ -18,6 +18,7 @@ from agents.tool_schemas import TOOLS
 from tests.agents.client import LEGACY, MODERN
 from tests.config.processes import PATIENCE, make_environment
 from tests.conftest import run_service
+from tests.http.conftest import World
 
 #: By revision, the scenarios that are about what this server has not, and why.
 BASELINES = Path(__file__).parent
@@ -28,10 +29,10 @@ OTHERS = os.environ.get("MCP_OTHERS", "")  # folder of an environment's programs
 WHY = "fetched by `python -m nox -s mcp` alone"
 
 
-@pytest.mark.skipif(not CONFORMANCE, reason=f"the conformance suite is {WHY}")
-@pytest.mark.parametrize("revision", [MODERN, LEGACY])
-def test_conformance(database, world, tmp_path, revision):
-    """Whatever is no longer failing must leave the baseline: the suite insists on it."""
+@pytest.fixture(scope="module")
+def endpoint(database):
+    """The endpoint of a service that takes everybody for one agent: the suite sends no token."""
+    world = World()
     with run_service(
         "--no-housekeeping",
         DJANGO_SETTINGS_MODULE="tests.agents.suite_settings",
@@ -39,12 +40,19 @@ def test_conformance(database, world, tmp_path, revision):
         WEB_CONCURRENCY="1",
         MCP_SUITE_TOKEN=world.bound.token,
     ) as (url, _):
-        finished = subprocess.run(
-            [*CONFORMANCE.split(os.pathsep), "server", "--url", f"{url}/mcp/{world.tenant.slug}",
-             "--requirements", revision, "--output-dir", str(tmp_path),
-             "--expected-failures", str(BASELINES / f"conformance-{revision}.yml")],
-            capture_output=True, text=True, timeout=PATIENCE, check=False,
-        )  # fmt: skip
+        yield f"{url}/mcp/{world.tenant.slug}"
+
+
+@pytest.mark.skipif(not CONFORMANCE, reason=f"the conformance suite is {WHY}")
+@pytest.mark.parametrize("revision", [MODERN, LEGACY])
+def test_conformance(endpoint, tmp_path, revision):
+    """Whatever is no longer failing must leave the baseline: the suite insists on it."""
+    finished = subprocess.run(
+        [*CONFORMANCE.split(os.pathsep), "server", "--url", endpoint,
+         "--requirements", revision, "--output-dir", str(tmp_path),
+         "--expected-failures", str(BASELINES / f"conformance-{revision}.yml")],
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
     assert finished.returncode == 0, finished.stdout[-6000:] + finished.stderr
 
 

@@ -60,7 +60,7 @@ include-operation-id = [
     "get_Trail", "get_SubjectActivity", "post_Erasures", "get_Preferences", "put_Preference", "delete_Preference", "post_Batch",
     "put_Consent", "get_Preference", "put_Restriction", "put_KeyRestriction",
     "delete_KeyRestriction", "put_Objection", "delete_Objection", "put_Guardian", "put_Hold",
-    "delete_Hold", "post_Context",
+    "delete_Hold", "post_Context", "post_Archive", "post_Restore",
 ]
 checks.positive_data_acceptance.enabled = false
 """

@@ -57,10 +57,19 @@ upstream.InMemoryStore = Store
 globals().update(cases_of(upstream, not_offered=NOT_OFFERED))
 
 
+@pytest.fixture(scope="module")
+def untouched():
+    """A caller whose tenant nothing is stored in."""
+    return caller_of(World(), "alice")
+
+
 @pytest.fixture(autouse=True)
-def stores(closing):
-    """Callers of two fresh tenants, made before an event loop runs."""
-    Store.waiting[:] = [caller_of(World(), "alice") for _ in range(2)]
+def stores(request, untouched, closing):
+    """Callers of fresh tenants, made before an event loop runs; one will do for what is refused."""
+    if "invalid" in request.node.name:
+        Store.waiting[:] = [untouched]
+    else:
+        Store.waiting[:] = [caller_of(World(), "alice") for _ in range(2)]
 
 
 @pytest.fixture
