@@ -25,10 +25,11 @@ class Forgotten:
     erasures: Sequence[Erasure] = ()
 
     def has_record(self, key: str, purpose: str | None) -> bool:
-        """Whether the record of this key, or of this purpose, was erased since the moment."""
+        """Whether an erasure since the moment was about the record of this key for this purpose."""
         digests = {key_digest(self.tenant_id, key, secret=secret) for secret in names_of_keys()}
         return any(
-            digests & set(one.key_digests or ()) or (purpose in (one.purposes or ()))
+            (one.key_digests is None or digests & set(one.key_digests))
+            and (one.purposes is None or purpose in one.purposes)
             for one in self.erasures
         )
 

@@ -160,7 +160,7 @@ def _ask(attempt: Attempt) -> None:
 
 def _erase(attempt: Attempt) -> Result:
     if attempt.name == SUPPRESSION:
-        suppress(attempt.erasure)
+        suppress(attempt.erasure, is_retry=attempt.number > 1)
         return Result(1, NOTHING_LEFT)
     holder = _holder_called(attempt.name)
     before = _note_found(attempt, holder.count(target=attempt.target, store=attempt.name))

@@ -82,12 +82,17 @@ def configured_list() -> Store | None:
     return store_at(suppressions(), what="list of what must not return")
 
 
-def suppress(erasure: Erasure) -> None:
+def suppress(erasure: Erasure, *, is_retry: bool) -> None:
     """
     Add an erasure to the list, unless it stands there already.
 
+    Args:
+        is_retry: whether an earlier attempt may have added it; only then is the list read, which may be
+            long where many persons withdraw.
+
     Raises:
         StoreFailed: the line was not stored.
+        SuppressionsRefused: see `read_list`.
     """
     kept = configured_list()
     if kept is None:
@@ -104,8 +109,11 @@ def suppress(erasure: Erasure) -> None:
         purposes=None if erasure.purposes is None else tuple(erasure.purposes),
         written_until=None if until is None else format_time(until),
     )
-    if not any(one.reference == line.reference for one in read_list(kept, erasure.tenant_id)):
-        kept.append(erasure.tenant_id, line.as_text())
+    if is_retry and any(
+        one.reference == line.reference for one in read_list(kept, erasure.tenant_id)
+    ):
+        return
+    kept.append(erasure.tenant_id, line.as_text())
 
 
 def suppress_withdrawals(tenant_id: int) -> int:

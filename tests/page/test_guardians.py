@@ -9,7 +9,7 @@ from tenants.guardians import end_guardianship, grant_guardianship
 from tenants.roles import Role
 from tests.factories import events_of, make_persona
 from tests.http.client import API
-from tests.page.conftest import Person
+from tests.page.conftest import PHONE, Person
 from tests.page.reading import fields_of, links_of, text_of
 from tests.trails import prove
 
@@ -161,3 +161,21 @@ def test_nobody_else_opens_it_and_an_ended_mandate_closes_it(guardian):
 
 def test_somebody_without_wards_sees_no_choice(person):
     assert "For whom you act" not in text_of(person.client().get(person.home))
+
+
+def test_it_is_accessible_and_fits_a_phone(guardian, visit, axe):
+    client = guardian.client()
+    place = place_of(client, guardian, "kim")
+    one = visit(guardian, viewport=PHONE)
+    for path in (guardian.home, place, f"{place}consents", f"{place}forget"):
+        one.open(path)
+        found = axe.run(one.page, options={"resultTypes": ["violations"]})
+        assert found.violations_count == 0, f"{path}\n{found.generate_report()}"
+        assert one.overflow == 0, path
+    # By keyboard: the second stop after the skip link is the first choice.
+    one.open(place)
+    one.page.keyboard.press("Tab")
+    one.page.keyboard.press("Tab")
+    assert one.page.evaluate("document.activeElement.textContent") == "Yourself"
+    one.page.keyboard.press("Enter")
+    one.page.wait_for_url(f"**{guardian.home}")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -222,3 +223,27 @@ def test_the_preview_tells_what_would_go_and_takes_nothing(world: World) -> None
     assert found["preferences"] == 3
     assert found["identity"] == 1
     assert len(world.alice.get("subjects/me/data").json["preferences"]) == 3
+
+
+@pytest.mark.parametrize("name", ["a%00b", "%ff", "x" * 5000])
+def test_what_is_no_reference_finds_nothing(world: World, name: str) -> None:
+    """NUL is what PostgreSQL refuses as a parameter."""
+    for path in (f"erasures/{name}", f"erasures/{name}/receipt"):
+        for caller in (world.alice, world.owner):
+            assert caller.get(path).status in (400, 404), path
+
+
+def test_a_name_that_is_asked_for_afterwards_is_blanked_by_another_erasure(world: World) -> None:
+    why = {"reason": "about alice"}
+    assert world.alice.write("me", "theme", "dark").status == 201
+    assert world.alice.post("subjects/me/erasures", {}).status == 201
+    assert world.operator.get("subjects/alice/data", query=why).status == 200
+    assert world.agent.read("user::alice", "theme").status in (403, 404)
+    assert "alice" in {one.subject for one in world.events()}
+    assert world.operator.post("subjects/alice/erasures", {}, query=why).status == 201
+    named = [
+        one.action for one in world.events()
+        if "alice" in f"{one.subject} {one.scope} {one.reason}"
+    ]  # fmt: skip
+    assert named == []
+    prove(world.tenant)

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db.models.expressions import RawSQL
 
 from audit.actors import SYSTEM
 from privacy.jobs import open_erasures, run_erasure
-from privacy.models import ErasureHolder
+from privacy.models import Erasure, ErasureHolder
 from tenants.units import unit_of_work
 from tests.conftest import PATIENCE, ROOT
 from tests.http.conftest import Clock, World
@@ -187,3 +188,21 @@ QUEUE: list[str] = []
 
 def give_to_queue(reference: str) -> None:
     QUEUE.append(reference)
+
+
+def test_the_list_outside_has_each_erasure_once(
+    world: World, settings: Any, tmp_path: Path
+) -> None:
+    """An attempt that was killed after it had added the line is followed by another."""
+    settings.CONSENTFUL_SUPPRESSIONS = str(tmp_path / "list")
+    reference = world.alice.post("subjects/me/erasures", {}).json["id"]
+    (file,) = (tmp_path / "list").iterdir()
+    assert len(file.read_text().splitlines()) == 1
+    with unit_of_work(tenant_id=world.tenant.pk, actor=SYSTEM):
+        found = Erasure.objects.filter(tenant=world.tenant, reference=reference)
+        found.update(status="pending", finished_at=None)
+        ErasureHolder.objects.filter(
+            tenant=world.tenant, erasure__in=found, holder="suppression_list"
+        ).update(status="pending", due_at=RawSQL("consentful_now()", []))
+    assert run_erasure(reference)
+    assert len(file.read_text().splitlines()) == 1

@@ -1,5 +1,6 @@
 """Reading an export back in: all of it or nothing, by the rules of every other write."""
 
+import copy
 import hashlib
 import io
 import json
@@ -13,6 +14,7 @@ from django.core.management import CommandError, call_command
 from django.db import connections
 
 from audit.actors import SYSTEM
+from privacy.withdrawals import purge_withdrawn
 from tenants.documents import canonical
 from tenants.units import unit_of_work
 from tests.factories import CATALOG, change_catalog
@@ -247,6 +249,36 @@ def test_a_forgotten_record_is_left_out(world: World, source: Any, bring: Any) -
         "= preference staff_note",
         "- preference tone: it was forgotten after this export was taken",
     ]
+
+
+def test_a_record_of_another_key_was_not_forgotten(world: World, bring: Any) -> None:
+    """Both named: the records of these keys that serve these purposes, and no other."""
+    world.alice.give("me", "support")
+    for key, value in (("tone", "warm"), ("reply_style", "brief")):
+        assert world.alice.write("me", key, value).status == 201
+    taken = exported(world.alice)
+    body = {"keys": ["tone"], "purposes": ["support"]}
+    assert world.operator.post("subjects/alice/erasures", body, query=WHY).status == 201
+    world.alice.forget("me", "reply_style")
+    assert bring(world, taken)[0] == [
+        "= consent support",
+        "+ preference reply_style",
+        "- preference tone: it was forgotten after this export was taken",
+    ]
+
+
+def test_what_a_withdrawal_erased_is_left_out(make_world: Callable[..., World], bring: Any) -> None:
+    catalog = copy.deepcopy(CATALOG)
+    catalog["purposes"][0]["on_withdrawal"] = "erase"
+    world = make_world(catalog)
+    assert world.alice.give("me", "support").status == 200
+    assert world.alice.write("me", "tone", "warm").status == 201
+    taken = exported(world.alice)
+    assert world.alice.withdraw("me", "support").status == 200
+    assert world.alice.give("me", "support").status == 200
+    assert purge_withdrawn(tenant_id=world.tenant.pk) == 1
+    lines = bring(world, taken)[0]
+    assert "- preference tone: it was forgotten after this export was taken" in lines
 
 
 def test_a_consent_from_before_is_none_after_a_return(
