@@ -6,6 +6,7 @@ called, in the form of OpenAI's chat completions; `ChatCompletions` is one over 
 the tools reach is the caller's, never the model's choice.
 """
 
+import http.client
 import json
 import ssl
 import urllib.error
@@ -194,7 +195,7 @@ class ChatCompletions:
         except urllib.error.HTTPError as refusal:
             refusal.close()
             raise ModelUnavailable(f"The model's server answered {refusal.code}.") from None
-        except (OSError, ValueError, LookupError, TypeError) as fault:
+        except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError) as fault:
             # Its words may repeat what was asked.
             raise ModelUnavailable(f"The model was not reached: {type(fault).__name__}.") from None
         if not isinstance(message, dict):

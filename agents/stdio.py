@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Callable
 from typing import Any, BinaryIO
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 #: Bytes of one line; the service takes less.
 MOST_BYTES = 1024 * 1024
@@ -59,7 +59,8 @@ class Bridge:
             parts.port,
             timeout=SECONDS,
         )
-        self._path = parts.path or "/"
+        # As a request line takes it; what is encoded already stays.
+        self._path = quote(parts.path, safe="%/:@!$&'()*+,;=~") or "/"
         self._token = token
         #: What an older client has agreed upon; newer ones say it with each request.
         self._version: str | None = None

@@ -24,10 +24,10 @@ class Model:
                 model.asked.append({**body, "authorization": self.headers["Authorization"]})
                 said = model.script.pop(0)
                 said = said(body) if callable(said) else said
-                status, raw = said if isinstance(said, tuple) else (200, json.dumps(
+                status, raw, *cut = said if isinstance(said, tuple) else (200, json.dumps(
                     {"choices": [{"message": {"role": "assistant", **said}}]}).encode())  # fmt: skip
                 self.send_response(status)
-                self.send_header("Content-Length", str(len(raw)))
+                self.send_header("Content-Length", str(len(raw) + sum(cut)))
                 self.send_header("Location", "http://127.0.0.1:9/")
                 self.end_headers()
                 self.wfile.write(raw)
@@ -169,6 +169,7 @@ def test_odd_calls_are_survived(world, model, run, said):
 @pytest.mark.parametrize("said", [
     (500, b"canary"), (307, b""), (200, b"canary"), (200, b"{}"), (200, b'{"choices": []}'),
     (200, b'{"choices": [{"message": "canary"}]}'), (200, b'{"choices": 3}'),
+    (200, b"canary", 1),
 ])  # fmt: skip
 def test_a_model_that_is_away(world, model, run, said):
     model.script = [said]

@@ -132,3 +132,32 @@ def test_refusals(world: World, checkout: Path) -> None:
         call_command("memory", "stats")
     with pytest.raises(CommandError, match="no tenant"):
         call_command("memory", "--tenant", "nobody", "stats")
+
+
+def test_nobody_is_there_to_be_asked(
+    world: World, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory(world, "set", "lint", "ruff first")
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert refused(world, "clear") == "Nothing was deleted."
+    assert json.loads(memory(world, "get", "lint")[0])["value"] == "ruff first"
+
+
+def test_a_prefix_is_read_like_a_key(world: World, checkout: Path) -> None:
+    memory(world, "set", "caf\u00e9.open", "at eight")
+    assert "at eight" in memory(world, "list", "--key-prefix", "cafe\u0301")[0]
+    # What a terminal sends that is no UTF-8.
+    assert "(/key_prefix)" in refused(world, "list", "--key-prefix", "\udcff")
+
+
+class Terminal(io.StringIO):
+    """Somewhere a person reads."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_names_are_no_markup(world: World, checkout: Path, capsys: Any) -> None:
+    memory(world, "--scope", "repo::[/b]", "set", "lint", "ruff first")
+    call_command("memory", "--tenant", world.tenant.slug, "stats", stdout=Terminal())
+    assert "repo::[/b]" in capsys.readouterr().out

@@ -144,6 +144,30 @@ def test_addresses_that_would_give_the_token_away(url, token):
         Bridge(url, token)
 
 
+def test_an_address_is_sent_as_a_request_line_takes_it():
+    asked = []
+
+    class Service(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service) as service:
+        thread = threading.Thread(target=service.serve_forever)
+        thread.start()
+        try:
+            for path in ("caf\u00e9", "a b", "caf%C3%A9"):
+                bridge = Bridge(f"http://127.0.0.1:{service.server_port}/mcp/{path}", "cst_x")
+                bridge.answer(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        finally:
+            service.shutdown()
+            thread.join()
+    assert asked == ["/mcp/caf%C3%A9", "/mcp/a%20b", "/mcp/caf%C3%A9"]
+
+
 def test_a_mistake_is_one_line_and_exit_1():
     client = Desktop("", "", DJANGO_SETTINGS_MODULE="tests.settings")
     code, errors = client.end()

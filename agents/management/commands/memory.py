@@ -18,10 +18,11 @@ from preferences.records import Record
 from preferences.selectors import get_preference, list_preferences
 from preferences.services import delete_preference, purge_expired, set_preference
 from preferences.values import check_deadline, check_revision
+from preferences.views import normalize_prefix
 from tenants.callers import Caller
 from tenants.commands import ServiceCommand
 from tenants.documents import JSONValue, read
-from tenants.exceptions import InvalidJSON, NotFound
+from tenants.exceptions import InvalidJSON, InvalidKey, NotFound
 from tenants.models import Tenant
 from tenants.scopes import Scope
 from tenants.services import get_tenant
@@ -106,7 +107,7 @@ class Command(ServiceCommand):
     def run_list(self, caller: Caller, scope: Scope, options: dict[str, Any]) -> None:
         with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
             found, _ = list_preferences(
-                caller=caller, scopes=[scope], key_prefix=options["key_prefix"]
+                caller=caller, scopes=[scope], key_prefix=_prefix(options["key_prefix"])
             )
         self.show(found)
         self.tell(f"{len(found)} in {scope}.")
@@ -120,10 +121,9 @@ class Command(ServiceCommand):
         self.tell(f"Deleted {scope}/{options['key']}.")
 
     def run_clear(self, caller: Caller, scope: Scope, options: dict[str, Any]) -> None:
-        if not options["yes"]:
-            answer = input(f"Delete every fact of {scope}? Type its name to go on: ")
-            if answer != str(scope):
-                raise CommandError("Nothing was deleted.")
+        question = f"Delete every fact of {scope}? Type its name to go on: "
+        if not options["yes"] and self.ask(question) != str(scope):
+            raise CommandError("Nothing was deleted.")
         total = 0
         while count := delete_scope(
             tenant_id=caller.tenant_id, scope=scope, key_prefix="", actor=caller.actor, most=BATCH
@@ -149,9 +149,16 @@ class Command(ServiceCommand):
             table = Table("scope", "facts")
             for name, number in sorted(counts.items()):
                 table.add_row(name, str(number))
-            Console().print(table)
+            Console().print(table, markup=False)
         else:
             self.stdout.write(json.dumps(dict(sorted(counts.items())), ensure_ascii=False))
+
+    def ask(self, question: str) -> str:
+        """Return what the person types; nothing where nobody is there to."""
+        try:
+            return input(question)
+        except EOFError:
+            return ""
 
     def show(self, records: list[Record]) -> None:
         """Print records: a table for a person, one JSON document a line for a program."""
@@ -175,6 +182,14 @@ def _value(text: str, *, is_text: bool) -> JSONValue:
         return read(text.encode("utf-8", "surrogateescape"))
     except InvalidJSON:
         return text
+
+
+def _prefix(text: str | None) -> str | None:
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError:  # a terminal may send what is no UTF-8
+        raise InvalidKey("No key begins so: it is not UTF-8.", pointer="/key_prefix") from None
+    return normalize_prefix(text)
 
 
 def _ttl(seconds: int | None) -> int | None:
