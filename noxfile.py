@@ -167,7 +167,7 @@ def peers(session: nox.Session) -> None:
         )  # fmt: skip
         with tarfile.open(place / f"{folder}.tar.gz") as source:
             source.extractall(place, filter="data")
-    # The two with thousands of transactions are for whoever has minutes.
+    # Those with thousands of transactions are for whoever has minutes.
     chosen = session.posargs or ["-k", "not large_batches"]
     session.run("python", "-m", "pytest", "tests/peers", *chosen, env={"PEERS": str(place)})
 

@@ -69,10 +69,10 @@ def check_query(text: object) -> str:
     Raises:
         ValidationError: no string of 1 to 200 characters that can be stored.
     """
-    if not isinstance(text, str) or not 1 <= len(text) <= MAX_QUERY_LENGTH:
+    if not isinstance(text, str) or not text.strip() or len(text) > MAX_QUERY_LENGTH:
         raise ValidationError(f"Search for 1 to {MAX_QUERY_LENGTH} characters.", pointer="/query/q")
-    if any(character == "\x00" or "\ud800" <= character <= "\udfff" for character in text):
-        raise ValidationError("A search holds no NUL and no half a character.", pointer="/query/q")
+    if any(unicodedata.category(character) in {"Cc", "Cs"} for character in text):
+        raise ValidationError("A search holds no control character.", pointer="/query/q")
     return text
 
 
@@ -91,7 +91,7 @@ def search_preferences(
             None: the caller's own scope and all that is shared.
 
     Raises:
-        ValidationError: the query is empty, too long, or no text that can be stored.
+        ValidationError: the query is empty, too long, or holds control characters.
         InvalidScope: an agent without a person names no scope.
     """
     query = check_query(query)

@@ -16,7 +16,7 @@ from consent.services import decide
 from preferences.attempts import Write
 from preferences.imports import write_of
 from preferences.selectors import list_personal_data
-from preferences.services import put_preference
+from preferences.services import archive_preference, put_preference
 from privacy.documents import Document
 from privacy.forgotten import Forgotten, find_forgotten
 from tenants.callers import Caller
@@ -70,6 +70,7 @@ class Found:
     key: str
     purpose: str | None
     write: Write
+    is_archived: bool
 
 
 class _DryRun(Exception):
@@ -209,7 +210,8 @@ def _read_records(document: Document) -> list[Found]:
                     f"The address stands at {seen[key]} already.", pointer="/key"
                 )
             seen[key] = index
-            found.append(Found(index, key, item["purpose"], write_of(item)))
+            is_archived = item.get("archived_at") is not None
+            found.append(Found(index, key, item["purpose"], write_of(item), is_archived))
         except ServiceError as refusal:
             errors += _located(refusal, index)
     _refuse(errors)
@@ -240,7 +242,7 @@ def _import_records(
             step = replace(step, outcome="same") if is_same else replace(step, why=_KEPT)
         else:
             try:
-                put_preference(caller=caller, scope=here, key=key, write=write)
+                _store(caller, here, one)
                 step = replace(step, outcome="stored")
             except AlreadyExists:
                 step = replace(step, why=_KEPT)
@@ -253,6 +255,14 @@ def _import_records(
         steps.append(step)
     _refuse(errors)
     return steps
+
+
+def _store(caller: Caller, here: Scope, one: Found) -> None:
+    """Write a record; what was archived there is out of every read here, too."""
+    outcome = put_preference(caller=caller, scope=here, key=one.key, write=one.write)
+    if one.is_archived:
+        revision = outcome.record.revision
+        archive_preference(caller=caller, scope=here, key=one.key, revision=revision)
 
 
 _KEPT = "another value stands here"

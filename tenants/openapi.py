@@ -93,7 +93,13 @@ QUERY: Mapping[str, Schema] = {
     "after": {"type": "integer", "minimum": 0},
     "archived": {"type": "boolean", "default": False},
     "diverse": {"type": "boolean", "default": False},
-    "q": {"type": "string", "minLength": 1, "maxLength": 200},
+    # Something to see in it, and no control character.
+    "q": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 200,
+        "pattern": r"^[^\x00-\x1f\x7f-\x9f]*[^\x00-\x20\x7f-\xa0][^\x00-\x1f\x7f-\x9f]*$",
+    },
     "term": {"type": "string", "minLength": 1, "maxLength": 100},
     "since": {"type": "string", "format": "date-time"},
     "until": {"type": "string", "format": "date-time"},

@@ -31,6 +31,7 @@ from langgraph.store.base import (
 )
 
 from agents.adapters.keys import decode, encode
+from preferences.ranking import score_entries
 from preferences.records import Record
 from preferences.selectors import get_preference, list_preferences
 from preferences.services import delete_preference, set_preference
@@ -41,6 +42,7 @@ from tenants.units import unit_of_work
 
 #: Addresses whose revision one store remembers.
 MOST_SEEN = 10_000
+_WORD = re.compile(r"[^\W_]+")
 _FILTER_KEY = re.compile(r"\w[\w .:@/+-]*")
 
 type Namespace = tuple[str, ...]
@@ -55,7 +57,8 @@ class PreferenceStore(BaseStore):
     seen, it writes over, as LangGraph's own stores do.
 
     A batch is one transaction: a refusal of one operation undoes all. Reading extends no deadline.
-    There is no vector search: a `query` orders nothing, and `index` is passed over.
+    There is no vector search, and `index` is passed over: a `query` puts what holds more of its words
+    first, and leaves nothing out.
 
     Args:
         caller: who asks; its credential says in which tenant.
@@ -164,9 +167,15 @@ class PreferenceStore(BaseStore):
             if all(fits(record.value) for fits in conditions)
         ]
         found.sort(key=lambda each: (each[0].updated_at, each[0].id), reverse=True)
-        page = found[one.offset : one.offset + one.limit]
-        seen.extend((record.key, record) for record, _, _ in page)
-        return [SearchItem(**_facts(record, namespace, name)) for record, namespace, name in page]
+        scores = _score([record for record, _, _ in found], one.query)
+        # Stable: what fits as well stands newest first.
+        order = sorted(range(len(found)), key=lambda index: -(scores[index] or 0))
+        page = [(*found[index], scores[index]) for index in order][one.offset :][: one.limit]
+        seen.extend((record.key, record) for record, *_ in page)
+        return [
+            SearchItem(**_facts(record, namespace, name), score=score)
+            for record, namespace, name, score in page
+        ]
 
     def _list(self, one: Any) -> list[Namespace]:
         conditions = one.match_conditions or ()
@@ -262,6 +271,23 @@ def _facts(record: Record, namespace: Namespace, name: str) -> dict[str, Any]:
         "created_at": record.created_at,
         "updated_at": record.updated_at,
     }
+
+
+def _score(records: Sequence[Record], query: str | None) -> list[float | None]:
+    """Return the share of the query's words that each record holds; None without a query."""
+    if query is None:
+        return [None] * len(records)
+    entries = [
+        {
+            "key": record.key, "value": record.value, "seen_count": record.seen_count,
+            "updated_at": record.updated_at,
+        }
+        for record in records
+    ]  # fmt: skip
+    scores = score_entries(
+        entries, terms=_WORD.findall(query), now=datetime.now(UTC), weights={"relevance": 1}
+    )
+    return [score.relevance for score in scores]
 
 
 # Filters -------------------------------------------------------------------------------------

@@ -121,7 +121,8 @@ BEGIN
         WITH matching AS MATERIALIZED (
             SELECT w.preference_id, w.words FROM consentful_preference_words w
             WHERE w.words @@ (asked && there) AND w.tenant_id = tenant
-            ORDER BY w.preference_id DESC LIMIT 2000
+            -- Not the bare id: its index would lead backwards through the rows of other tenants.
+            ORDER BY w.preference_id + 0 DESC LIMIT 2000
         )
         SELECT p.id, ts_rank(m.words, asked, 1 | 32) AS worth
         FROM matching m

@@ -84,7 +84,7 @@ def test_addresses_in_an_order_that_hides_some(bakery: Host) -> None:
         "urlpatterns = [\n",
         'urlpatterns = [\n    path("api/v1/", include("privacy.urls")),\n',
     )
-    assert "preferences.urls is never reached" in complaint(bakery, "consentful.E010")
+    assert "agents.urls is never reached" in complaint(bakery, "consentful.E010")
 
 
 def test_a_product_may_use_the_services_alone(bakery: Host) -> None:

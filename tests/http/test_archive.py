@@ -3,6 +3,7 @@
 import pytest
 
 from tests.http.client import get, put, race
+from tests.trails import prove
 
 OLD = "0" * 32
 
@@ -226,6 +227,7 @@ def test_the_person_is_told_of_it_and_the_trail_too(world, archived):
     (event,) = world.events("preference.archived")
     assert event.changed == ["archived_at"]
     assert event.revision_after == archived.revision
+    prove(world.tenant)
 
 
 def test_of_ten_who_archive_at_once_one_does(world):

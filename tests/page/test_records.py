@@ -307,3 +307,15 @@ def test_long_values_are_folded_in_the_list(person):
     assert "<details>" in client.get(person.home).text
     assert "<details>" not in client.get(record).text
     fill(person)
+
+
+def test_what_was_put_away_is_told_and_can_be_forgotten(somebody):
+    client, record, _ = written(somebody, "put-away", "an old habit")
+    revision = somebody.api.read("me", "put-away").json["revision"]
+    body = {"scope": "me", "key": "put-away", "revision": revision}
+    assert somebody.api.post("preferences/archive", body).status == 200
+    shown = client.get(record)
+    assert "This was put away: nobody reads it any more." in text_of(shown)
+    assert "an old habit" in text_of(shown)
+    assert 'name="value"' not in shown.text
+    assert "put-away" in text_of(client.get(somebody.home))

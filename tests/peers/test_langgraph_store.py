@@ -51,6 +51,17 @@ def test_what_was_never_seen_is_written_over(caller, store):
     assert store.search(NS)[0].value == {"v": 2}
 
 
+def test_a_query_puts_what_holds_its_words_first(store):
+    for key, text in (("a", "Likes green tea"), ("b", "Green bicycle"), ("c", "Owns a dog")):
+        store.put(NS, key, {"text": text})
+    found = store.search(NS, query="green TEA?")
+    assert [(item.key, item.score) for item in found] == [("a", 1.0), ("b", 0.5), ("c", 0.0)]
+    assert [item.key for item in store.search(NS, query="green tea", limit=1, offset=1)] == ["b"]
+    assert [(item.key, item.score) for item in store.search(NS)] == [
+        ("c", None), ("b", None), ("a", None),
+    ]  # fmt: skip
+
+
 def test_a_batch_that_is_refused_changes_nothing(caller, store):
     store.put(NS, "a", {"v": 1})
     other = PreferenceStore(caller)

@@ -109,6 +109,20 @@ def test_it_comes_back_the_same_elsewhere(
     prove(there.tenant)
 
 
+def test_what_was_archived_stays_so(world: World, make_world: Any, bring: Any) -> None:
+    written = world.alice.write("me", "k", {"status": "old"})
+    body = {"scope": "me", "key": "k", "revision": written.revision}
+    assert world.alice.post("preferences/archive", body).status == 200
+    there = make_world()
+    lines, _ = bring(there, exported(world.alice))
+    assert lines == ["+ preference k"]
+    assert there.alice.read("me", "k").status == 404
+    (record,) = there.alice.listing(archived="true").json["results"]
+    assert (record["value"], record["provenance"]["source"]) == ({"status": "old"}, "import")
+    lines, _ = bring(there, exported(world.alice))
+    assert lines == ["= preference k"]
+
+
 def test_a_dry_run_says_the_same_and_stores_nothing(
     source: Any, make_world: Callable[..., World], bring: Any
 ) -> None:
