@@ -17,7 +17,8 @@ FORMS: dict[str, re.Pattern[str]] = {
     for name, pattern in {
         "private key": r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d|AGE-SECRET-KEY-1[A-Z0-9]{20}",
         "bearer token of this service": r"\bcst_[\w-]{40}",
-        "JSON web token": r"\beyJ[\w-]{8,4000}\.eyJ[\w-]{4,8000}\.[\w-]{8}",
+        # A hyphen may be inside, so that each part of one long word would be tried as a beginning.
+        "JSON web token": r"(?<![\w-])(?:[\w-]{0,64}-)?eyJ[\w-]{8,4000}+\.eyJ[\w-]{4,8000}+\.[\w-]{8}",
         "AWS access key": r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b",
         "GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{22})",
         "GitLab token": r"\bgl(?:pat|dt|ptt|rt|cbt|soat|ft|imt|agent)-[\w-]{20}",

@@ -11,7 +11,8 @@ from tenants.exceptions import BadRequest, InvalidJSON
 #: Levels of a message: those of a value, and room for what stands around it.
 LEVELS = MAX_DEPTH + 8
 
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
+# A string that never ends takes all that is left: else each quote in it would be tried as a start.
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
 @dataclass(slots=True)

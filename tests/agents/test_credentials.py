@@ -88,11 +88,11 @@ def test_disguised_letters_are_read():
 
 def test_long_text_takes_no_long_time():
     for piece in ("a", "-----BEGIN ", "eyJ", "xoxb-1", "password ", "a://b:", "https://a:b", "sk-", "1:AA",
-                  "eyJaaaaaaaaaa.", "authorization: ", " \t", "M", "api_key=", "SG.aaaaaaaaaaaaaaaa."):  # fmt: skip
+                  "eyJaaaaaaaaaa.", "eyJ-", "authorization: ", " \t", "M", "api_key=", "SG.aaaaaaaaaaaaaaaa."):  # fmt: skip
         text = piece * (64 * 1024 // len(piece))
         started = time.perf_counter()
         find_credential(text)
-        assert time.perf_counter() - started < 1.0, piece
+        assert time.perf_counter() - started < 0.4, piece
 
 
 def test_credentials_are_refused_and_not_echoed(world, connect):

@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import time
 
 import pytest
 from django.test import Client
@@ -279,6 +280,15 @@ def test_C093_depth_is_refused_wherever_it_stands(world, connect, depth):
     other = b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"a": %s}}' % deep
     assert agent.send(raw=other, headers={"MCP-Protocol-Version": LEGACY}).fault == (400, -32700)
     assert world.alice.listing().json["results"] == []
+
+
+def test_a_string_that_never_ends_is_refused_at_once(connect):
+    agent = connect("bound")
+    started = time.perf_counter()
+    refused = agent.send(raw=b'{"jsonrpc": "2.0", "id": 1, "method": "%s' % (rb"\"" * 50_000))
+    assert refused.fault == (400, -32700)
+    # Each of its quotes tried as a beginning took minutes.
+    assert time.perf_counter() - started < 5
 
 
 def test_C093_what_no_store_keeps_is_told_to_the_model(world, connect):
