@@ -25,7 +25,7 @@ from tenants.documents import JSONValue, escape
 from tenants.exceptions import InvalidKey, ServiceError, ValidationError
 from tenants.scopes import Scope, check_key
 from tenants.times import format_time
-from tenants.units import database, store, unit_of_work
+from tenants.units import database, now, unit_of_work
 
 MOST_KEYS = 100
 MOST_SCOPES = 20
@@ -178,9 +178,9 @@ def build_context(
         _find_defaults(caller.tenant_id, {scope.kind for scope in scopes}, purpose, found, reasons)
         candidates = [found[key] for key in keys if key in found]
         if format == "text":
-            now = _now()
+            moment = now()
             text, kept = write_notes(
-                [item.as_note(now) for item in candidates], budget=budget_chars
+                [item.as_note(moment) for item in candidates], budget=budget_chars
             )
         else:
             text, kept = None, _fit(candidates, budget_chars)
@@ -363,13 +363,6 @@ def _find_end(tenant_id: int, items: Sequence[Item]) -> datetime | None:
         states = list_states(tenant_id=tenant_id, subject=subject, slugs=sorted(slugs))
         ends += [state.expires_at for state in states]
     return min((end for end in ends if end is not None), default=None)
-
-
-def _now() -> datetime:
-    with store().cursor() as cursor:
-        cursor.execute("SELECT consentful_now()")
-        now: datetime = cursor.fetchone()[0]
-    return now
 
 
 _text = json.JSONEncoder(ensure_ascii=False).encode

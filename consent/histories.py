@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db.models import Min
 
 from consent.models import ConsentEntry, Decision, Purpose
-from tenants.units import store
+from tenants.units import now
 
 
 def ends_of(
@@ -22,14 +22,12 @@ def ends_of(
     raised_at = purpose.notices.filter(version=purpose.required_version).aggregate(
         at=Min("created_at")
     )["at"]
-    with store().cursor() as cursor:
-        cursor.execute("SELECT consentful_now()")
-        (now,) = cursor.fetchone()
+    moment = now()
     found: list[tuple[datetime | None, str | None]] = []
     for entry, following in zip(entries, [*entries, None][1:], strict=True):
         ends = [(following.at, following.decision)] if following else []
         if entry.decision == Decision.GIVEN:
-            if entry.expires_at is not None and entry.expires_at <= now:
+            if entry.expires_at is not None and entry.expires_at <= moment:
                 ends.append((entry.expires_at, "expired"))
             if (entry.version or 0) < purpose.required_version and raised_at is not None:
                 ends.append((max(raised_at, entry.at), "outdated"))

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from preferences.places import persons_of, readable_scopes
@@ -14,7 +13,7 @@ from preferences.selectors import Withheld, list_preferences
 from tenants.callers import Caller
 from tenants.exceptions import InvalidScope, ValidationError
 from tenants.scopes import Scope
-from tenants.units import store, unit_of_work
+from tenants.units import now, unit_of_work
 
 #: Records that are ranked at most; each scope gives an equal share, those created last.
 MOST_RANKED = 500
@@ -81,7 +80,7 @@ def rank_preferences(
             records, withheld = list_preferences(
                 caller=caller, scopes=readable, newest=max(1, MOST_RANKED // len(readable))
             )
-        moment = _now()
+        moment = now()
     entries = [_entry(record) for record in records]
     scores = score_entries(entries, terms=terms, now=moment, weights=weights)
     order = order_by([one.total for one in scores], entries, [str(scope) for scope in readable])
@@ -127,10 +126,3 @@ def _outcome(record: Record) -> float | None:
     told = json.loads(record.metadata_text).get("outcome")
     is_number = isinstance(told, int | float) and not isinstance(told, bool)
     return told if is_number and 0 <= told <= 1 else None
-
-
-def _now() -> datetime:
-    with store().cursor() as cursor:
-        cursor.execute("SELECT consentful_now()")
-        moment: datetime = cursor.fetchone()[0]
-    return moment

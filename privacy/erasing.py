@@ -14,7 +14,7 @@ from privacy.holders import OURS, host_stores
 from privacy.models import Erasure, ErasureHolder
 from tenants.personal import PersonalData, Remainder, Store, Target
 from tenants.pseudonyms import digest_with, key_name, name_digest
-from tenants.units import store
+from tenants.units import now
 
 Status = ErasureHolder.Status
 
@@ -104,8 +104,8 @@ def record(
     Args:
         person, key_digests: the digests of names, where they were computed before.
     """
-    now = database_now()
-    later = _later_holders(target, now)
+    moment = now()
+    later = _later_holders(target, moment)
     is_open = any(holder.status not in ErasureHolder.SETTLED for holder in later) or any(
         result.status not in ErasureHolder.SETTLED for result in results.values()
     )
@@ -124,8 +124,8 @@ def record(
         written_until=target.written_until,
         method=method,
         status=Erasure.Status.PENDING if is_open else Erasure.Status.DONE,
-        requested_at=now,
-        finished_at=None if is_open else now,
+        requested_at=moment,
+        finished_at=None if is_open else moment,
     )
     ours = [
         ErasureHolder(
@@ -137,7 +137,7 @@ def record(
             kept=result.remainder.kept,
             ground=result.remainder.ground,
             attempts=1,
-            finished_at=now if result.status in ErasureHolder.SETTLED else None,
+            finished_at=moment if result.status in ErasureHolder.SETTLED else None,
         )
         for name, result in results.items()
     ]
@@ -189,11 +189,3 @@ def key_digest(tenant_id: int, key: str, *, secret: str | None = None) -> str:
         secret: name of the secret to digest with; the present one by default.
     """
     return digest_with(secret or key_name(), "key", str(tenant_id), key)
-
-
-def database_now() -> datetime:
-    """Return the moment by the database's clock."""
-    with store().cursor() as cursor:
-        cursor.execute("SELECT consentful_now()")
-        now: datetime = cursor.fetchone()[0]
-    return now

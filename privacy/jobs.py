@@ -17,7 +17,7 @@ from django.db.models.expressions import RawSQL
 from audit.actors import SYSTEM
 from preferences import erasure as preferences_erasure
 from privacy.conf import erasure_jobs
-from privacy.erasing import SUPPRESSION, Result, database_now
+from privacy.erasing import SUPPRESSION, Result
 from privacy.exceptions import HolderFailed
 from privacy.holders import host_stores
 from privacy.models import Erasure, ErasureHolder
@@ -26,7 +26,7 @@ from tenants.erasure import blank_trail, name_of_login
 from tenants.models import Subject, Tenant
 from tenants.observation import JOBS, describe, note
 from tenants.personal import NOTHING_LEFT, PersonalData, Remainder, Target
-from tenants.units import store, unit_of_work
+from tenants.units import now, store, unit_of_work
 
 Status = ErasureHolder.Status
 
@@ -236,7 +236,7 @@ def _look_after_holds(tenant_id: int, reference: str) -> None:
                 held=left,
                 attempts=F("attempts") + 1,
                 status=Status.HELD if left else Status.DONE,
-                finished_at=None if left else database_now(),
+                finished_at=None if left else now(),
             )
 
 
@@ -251,7 +251,7 @@ def _finish(tenant_id: int, reference: str) -> bool:
             Q(is_external=True) & ~Q(status__in=ErasureHolder.SETTLED)
         ).exists()
         if states <= ErasureHolder.SETTLED:
-            status, finished = Erasure.Status.DONE, database_now()
+            status, finished = Erasure.Status.DONE, now()
         else:
             status = Erasure.Status.FAILED if Status.FAILED in states else Erasure.Status.PENDING
             finished = None

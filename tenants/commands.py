@@ -1,7 +1,9 @@
 """What every command shares: refusals as one line and exit 1, results alone on standard output."""
 
 import logging
-from typing import Any, ClassVar
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, ClassVar, Protocol
 
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
@@ -13,6 +15,16 @@ from tenants.observation import JOBS, describe, note
 
 #: What a database says that lacks a migration, or all of them.
 ABSENT = (UndefinedTable, UndefinedColumn, UndefinedFunction)
+
+
+class Step(Protocol):
+    """What becomes of one part of an import: ``stored``, ``same`` or ``left_out``."""
+
+    @property
+    def outcome(self) -> str: ...
+
+    def line(self) -> str:
+        """Return the step as a person reads it."""
 
 
 class ServiceCommand(BaseCommand):
@@ -27,6 +39,10 @@ class ServiceCommand(BaseCommand):
             self.run(**options)
         except ServiceError as refusal:
             self._note(refusal)
+            if len(refusal.errors) > 1:
+                for error in refusal.errors:
+                    self.tell(f"{error.pointer}: {error.code}: {error.detail}")
+                raise CommandError(refusal.detail) from refusal
             where = ", ".join(error.pointer for error in refusal.errors if error.pointer)
             raise CommandError(f"{refusal.detail}{f' ({where})' if where else ''}") from refusal
         except OperationalError as fault:
@@ -57,6 +73,18 @@ class ServiceCommand(BaseCommand):
     def tell(self, line: str) -> None:
         """Say on standard error what was done."""
         self.stderr.write(line)
+
+    def show_steps(self, steps: Iterable[Step], *, is_dry_run: bool) -> None:
+        """Print what became of each part of an import, and say how many of each there are."""
+        counts: Counter[str] = Counter()
+        for step in steps:
+            self.stdout.write(step.line())
+            counts[step.outcome] += 1
+        would = "would be " if is_dry_run else ""
+        self.tell(
+            f"{counts['stored']} {would}stored, {counts['same']} stand already,"
+            f" {counts['left_out']} {would}left out."
+        )
 
 
 def get_user(username: str) -> Any:

@@ -68,6 +68,9 @@ CATALOG["undeclared"]["repo"] = False
 CATALOG["purposes"].append({"slug": "news", "lawful_basis": "legitimate_interest"})
 CATALOG["definitions"].append(
     {"key": "news", "purpose": "news", "scopes": ["user"], "writers": ["subject"]})
+CATALOG["definitions"].append(
+    {"key": "job", "purpose": "service", "scopes": ["user"], "writers": ["subject"],
+     "transitions": {"queued": ["running"]}})
 tenant = make_tenant()
 names = ("alice", "bob", "agent", "operator", "owner", "auditor")
 tokens = {name: make_persona(tenant, name).token for name in names}
@@ -146,6 +149,8 @@ def requests_of(tenant: str, tokens: dict[str, str]) -> Iterator[tuple[str, dict
     yield "invalid_value", ask("PUT", "preferences/me/theme", SENT, **unique)
     yield "validation_error", ask("PUT", key, SENT | {CANARY: CANARY})
     yield "validation_error", ask("GET", f"{key}?{CANARY}={CANARY}")
+    step = {"value": {"status": "running", CANARY: CANARY}}
+    yield "invalid_transition", ask("PUT", "preferences/me/job", SENT | step, **unique)
     yield "too_large", ask("PUT", key, SENT | {"value": CANARY * 10_000})
     yield "invalid_key", ask("PUT", f"preferences/me/%20{CANARY}", SENT)
     yield "invalid_scope", ask("PUT", f"preferences/{CANARY}%3A%3A/{CANARY}", SENT)

@@ -45,7 +45,7 @@ def test_definitions(world):
             "key": "reply_style", "purpose": "support", "schema": {"enum": ["brief", "detailed"]},
             "default": None, "ttl_default": None, "ttl_max": 31536000, "scopes": ["user"],
             "writers": ["subject", "operator", "agent"],
-            "description": "How much detail a reply should hold",
+            "transitions": None, "description": "How much detail a reply should hold",
         }  # fmt: skip
         assert found["theme"]["default"] == "light"
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from agents.interchange import import_items, read_lines
 from agents.portable import read_document
@@ -35,32 +35,15 @@ class Command(ServiceCommand):
         except OSError as fault:
             raise ValidationError(f"The file cannot be read: {fault.strerror}.") from fault
         into = None if options["into"] is None else Scope.parse(options["into"], creating=True)
-        try:
-            items = (
-                read_document(raw, into=into)
-                if options["format"] == "portable"
-                else read_lines(raw.splitlines())
-            )
-            steps = import_items(
-                tenant=tenant,
-                actor=SYSTEM.because(f"import of {options['file'].name}"[:500]),
-                items=items,
-                is_dry_run=options["dry_run"],
-            )
-        except ValidationError as refusal:
-            if len(refusal.errors) < 2:
-                raise
-            for error in refusal.errors:
-                self.tell(f"{error.pointer}: {error.code}: {error.detail}")
-            raise CommandError(refusal.detail) from refusal
-        for step in steps:
-            self.stdout.write(step.line())
-        counts = {
-            outcome: sum(step.outcome == outcome for step in steps)
-            for outcome in ("stored", "same", "left_out")
-        }
-        would = "would be " if options["dry_run"] else ""
-        self.tell(
-            f"{counts['stored']} {would}stored, {counts['same']} stand already,"
-            f" {counts['left_out']} {would}left out."
+        items = (
+            read_document(raw, into=into)
+            if options["format"] == "portable"
+            else read_lines(raw.splitlines())
         )
+        steps = import_items(
+            tenant=tenant,
+            actor=SYSTEM.because(f"import of {options['file'].name}"[:500]),
+            items=items,
+            is_dry_run=options["dry_run"],
+        )
+        self.show_steps(steps, is_dry_run=options["dry_run"])
