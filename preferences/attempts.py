@@ -180,8 +180,9 @@ def conclude_put(
     if outcome in ("created", "replaced", "archived", "restored") and record is not None:
         return Outcome(record, is_created=outcome == "created")
     refusal = refusal_of(
-        outcome, scope=scope, key=key, purpose=purpose, record=record, value=write.value
-    )
+        outcome, scope=scope, key=key, purpose=purpose, record=record, value=write.value,
+        is_restoring=write.mode == "restore",
+    )  # fmt: skip
     # Asked for with a precondition that failed (RFC 9110, 13.1.2); else a plain conflict.
     if (
         outcome == "already_exists"

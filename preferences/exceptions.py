@@ -36,6 +36,7 @@ def refusal_of(
     purpose: str | None,
     record: Record | None,
     value: JSONValue = None,
+    is_restoring: bool = False,
 ) -> ServiceError:
     """Return the error that tells a caller about `outcome`, with the facts it may know."""
     about = {"subject": scope.subject, "scope": str(scope), "key": key}
@@ -89,7 +90,8 @@ def refusal_of(
             )
         case "stale_revision":
             return StaleRevision(
-                _ARCHIVED if record and record.archived_at else None,
+                # Who restores an older version is not told to restore it.
+                _ARCHIVED if record and record.archived_at and not is_restoring else None,
                 facts={"current": record.current if record else None},
             )
         case "invalid_transition":

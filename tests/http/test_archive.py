@@ -130,6 +130,15 @@ def test_only_the_newest_version_changes(world, change):
     assert world.alice.read("me", "k").revision == second.revision
 
 
+def test_the_refusal_says_what_would_help(world, archived):
+    older = restore(world.alice, "me", "k", OLD)
+    assert older.outcome == (409, "stale_revision")
+    assert older.json["current"]["revision"] == archived.revision
+    assert "restore it first" not in older.json["detail"]
+    replaced = world.alice.write("me", "k", 2, revision=archived.revision)
+    assert "restore it first" in replaced.json["detail"]
+
+
 def test_neither_is_done_twice(world, archived):
     again = archive(world.alice, "me", "k", archived.revision)
     assert again.outcome == (409, "stale_revision")
