@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from tenants.documents import JSONValue
+from tenants.exceptions import InvalidValue
 
 #: By the name that a refusal tells, the form. Each repetition is bounded: text may be 64 KiB long.
 FORMS: dict[str, re.Pattern[str]] = {
@@ -49,6 +50,22 @@ NAMES = frozenset(
         "passwd", "password", "privatekey", "pwd", "refreshtoken", "secret", "secretkey", "sessiontoken",
     }
 )  # fmt: skip
+
+
+def check_no_credential(value: JSONValue, *, name: str = "", pointer: str = "/value") -> None:
+    """
+    Refuse what a model must not keep; arguments as for `find_credential`.
+
+    Raises:
+        InvalidValue: something looks like a credential; `rule` names what.
+    """
+    found = find_credential(value, name=name)
+    if found is not None:
+        raise InvalidValue(
+            f"This looks like a credential ({found}): credentials are not remembered.",
+            pointer=pointer,
+            facts={"rule": found},
+        )
 
 
 def find_credential(value: JSONValue, *, name: str = "") -> str | None:

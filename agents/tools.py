@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core import signing
 
-from agents.credentials import find_credential
+from agents.credentials import check_no_credential
 from agents.tool_arguments import (
     check_no_reason,
     read_address,
@@ -35,7 +35,6 @@ from tenants.documents import JSONValue, canonical
 from tenants.exceptions import (
     FieldError,
     Forbidden,
-    InvalidValue,
     ServiceError,
     ValidationError,
 )
@@ -229,13 +228,7 @@ def set_memory(
         ("value", value, key), ("scope", str(place), ""), ("key", key, ""), ("tags", tags, ""),
         ("detail", detail, ""),
     ):  # fmt: skip
-        found = find_credential(part, name=name)
-        if found is not None:
-            raise InvalidValue(
-                f"This looks like a credential ({found}): credentials are not remembered.",
-                pointer=f"/{argument}",
-                facts={"rule": found},
-            )
+        check_no_credential(part, name=name, pointer=f"/{argument}")
     outcome = put_preference(
         caller=caller, scope=place, key=key, write=write,
         once=read_once(caller, idempotency_key, "set_memory", str(place), key, asked),

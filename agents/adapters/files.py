@@ -8,6 +8,7 @@ the one scope that the product chose. Folders are there while something is in th
 from collections.abc import Callable, Sequence
 
 from agents.adapters.keys import decode, encode
+from agents.credentials import check_no_credential
 from preferences.attempts import Write
 from preferences.records import Record
 from preferences.selectors import get_preference, list_preferences
@@ -82,9 +83,12 @@ class Files:
         Add a file.
 
         Raises:
+            InvalidValue: the text or the path looks like a credential.
             AlreadyExists: a file or a folder is there.
             PathRefused: what should be a folder is a file.
         """
+
+        _check(place, text)
 
         def add() -> None:
             if not place or self.list(place):
@@ -101,8 +105,10 @@ class Files:
         Give the file that was read another text.
 
         Raises:
+            InvalidValue: the text looks like a credential.
             StaleRevision: it is no longer what was read.
         """
+        _check(place_of(record.key) or (), text)
         set_preference(
             caller=self.caller, scope=self.scope, key=record.key, value=text,
             revision=record.revision,
@@ -124,10 +130,13 @@ class Files:
         Move a file, or a folder with all that is in it; return whether anything was there.
 
         Raises:
+            InvalidValue: the new path looks like a credential.
             AlreadyExists: something is at the new place.
             PathRefused: a folder would move into itself.
             StaleRevision: something of it was changed meanwhile; nothing was moved.
         """
+
+        check_no_credential(path_of(new))
 
         def move() -> bool:
             if not new or self.list(new):
@@ -163,6 +172,12 @@ class Files:
             subjects=() if subject is None else (subject,),
         ):  # fmt: skip
             return act()
+
+
+def _check(place: Place, text: str) -> None:
+    """A model wrote this, so it may keep no credential, as with the tools."""
+    check_no_credential(text, name=place[-1] if place else "")
+    check_no_credential(path_of(place))
 
 
 def read_path(path: str) -> Place:

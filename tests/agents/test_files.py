@@ -3,7 +3,13 @@
 import pytest
 
 from agents.adapters.files import Files, PathRefused
-from tenants.exceptions import AlreadyExists, ConsentRequired, PermissionDenied, StaleRevision
+from tenants.exceptions import (
+    AlreadyExists,
+    ConsentRequired,
+    InvalidValue,
+    PermissionDenied,
+    StaleRevision,
+)
 from tenants.scopes import Scope
 from tests.agents.test_context import caller_of
 from tests.factories import CATALOG, change_catalog
@@ -26,6 +32,22 @@ def test_an_edit_that_another_came_before_is_refused(world, files):
     with pytest.raises(StaleRevision):
         files.replace(seen, "three")
     assert texts(files) == {"a": "two"}
+
+
+def test_a_model_keeps_no_credential_in_a_file(files):
+    secret = "AKIA" + "ABCDEFGHIJKLMNOP"
+    files.create(("a",), "one")
+    for act in (
+        lambda: files.create(("b",), f"Use {secret} there."),
+        lambda: files.create(("password",), "x"),
+        lambda: files.create((secret,), "one"),
+        lambda: files.replace(files.read(("a",)), secret),
+        lambda: files.rename(("a",), ("d", secret)),
+    ):
+        with pytest.raises(InvalidValue, match="looks like a credential") as refused:
+            act()
+        assert secret not in str(refused.value)
+    assert texts(files) == {"a": "one"}
 
 
 def test_a_file_that_was_deleted_and_made_anew_is_another(files):
