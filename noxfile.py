@@ -31,6 +31,8 @@ POSTGRESQL_BIN = Path(os.environ.get("POSTGRESQL_BIN", POSTGRESQL_15))
 ONCE = (
     "tests/admin/test_browser.py",
     "tests/admin/test_intruders.py",
+    "tests/agents/test_loop.py",
+    "tests/agents/test_stdio.py",
     "tests/audit/test_partitions.py",
     "tests/benchmarks",
     "tests/config/test_demo.py",
@@ -48,14 +50,17 @@ ONCE = (
     "tests/hosts/test_mapped.py",
     "tests/hosts/test_mistakes.py",
     "tests/hosts/test_tutorial.py",
-    "tests/page/test_browser.py",
-    "tests/page/test_gate.py",
-    "tests/page/test_words.py",
+    "tests/http/test_crashes.py",
+    "tests/http/test_overlaps.py",
+    "tests/page",
     "tests/privacy/test_manual_holder.py",
+    "tests/privacy/test_restores.py",
     "tests/properties",
     "tests/structure/test_manual.py",
     "tests/structure/test_migrations.py",
+    "tests/tenants/test_commands.py",
     "tests/tenants/test_forged_exports.py",
+    "tests/tenants/test_proof_races.py",
 )
 
 #: What the session `mcp` fetches. The suite needs Node 22; its package brings one where there is none.

@@ -90,7 +90,7 @@ def load_purpose(
             for number, notice in enumerate(read_list(entry, "notices", ""))
             if (text := load_notice(purpose, notice, f"/notices/{number}", actor)) is not None
         ]
-    if basis == Purpose.LawfulBasis.CONSENT and not purpose.notices.exists():
+    if basis == Purpose.LawfulBasis.CONSENT and not (notices or purpose.notices.exists()):
         raise ValidationError(
             "Nobody can consent without a notice: publish one.", pointer=f"{at}/notices"
         )

@@ -119,6 +119,7 @@ def _load_definitions(
 ) -> None:
     known = {definition.key: definition for definition in Definition.objects.filter(tenant=tenant)}
     found = set()
+    new: list[Definition] = []
     for index, entry in enumerate(entries):
         at = f"/definitions/{index}"
         entry = read_object(entry, at, DEFINITION)
@@ -127,11 +128,15 @@ def _load_definitions(
         if key in found:
             raise ValidationError("This key stands twice.", pointer=f"{at}/key")
         found.add(key)
-        is_changed = _load_definition(tenant.pk, key, entry, at, purposes, known.get(key))[1]
+        definition, is_changed = _load_definition(
+            tenant.pk, key, entry, at, purposes, known.get(key)
+        )
         if key not in known:
+            new.append(definition)
             changes.added.append(f"definition {key}")
         elif is_changed:
             changes.changed.append(f"definition {key}")
+    Definition.objects.bulk_create(new)
     for key, definition in known.items():
         if key not in found and definition.retired_at is None:
             Definition.objects.filter(pk=definition.pk).update(
@@ -150,7 +155,11 @@ def _load_definition(
     *,
     is_retired: bool = False,
 ) -> tuple[Definition, bool]:
-    """Bring one definition to what its entry says; return it, and whether that changed a row."""
+    """
+    Bring one definition to what its entry says; return it, and whether that changed a row.
+
+    One that is new is left to the caller to save.
+    """
     kinds = [*KINDS, *scope_kinds()]
     slug = read_choice(entry, "purpose", list(purposes), at)
     schema = canonical(entry.get("schema", True))
@@ -181,7 +190,7 @@ def _load_definition(
     if is_retired:
         wanted["retired_at"] = (known and known.retired_at) or RawSQL("consentful_now()", [])
     if known is None:
-        return Definition.objects.create(tenant_id=tenant_id, key=key, **wanted), True
+        return Definition(tenant_id=tenant_id, key=key, **wanted), True
     return known, update_row(known, wanted)
 
 
@@ -215,7 +224,12 @@ def save_definition(
             for purpose in Purpose.objects.filter(tenant_id=tenant_id)
             if purpose.retired_at is None or (known and known.purpose_id == purpose.pk)
         }
-        return _load_definition(tenant_id, key, entry, "", purposes, known, is_retired=is_retired)
+        definition, is_changed = _load_definition(
+            tenant_id, key, entry, "", purposes, known, is_retired=is_retired
+        )
+        if known is None:
+            definition.save(force_insert=True)
+        return definition, is_changed
 
 
 def _load_undeclared(
@@ -224,6 +238,7 @@ def _load_undeclared(
     kinds = [*KINDS, *scope_kinds()]
     entry = read_object(entry, "/undeclared", kinds)
     known = {rule.kind: rule for rule in UndeclaredRule.objects.filter(tenant=tenant)}
+    new: list[UndeclaredRule] = []
     for kind in kinds:
         setting = entry.get(kind, False)
         if kind == "user" and setting is not False:
@@ -236,8 +251,9 @@ def _load_undeclared(
         }
         rule = known.get(kind)
         if rule is None:
-            UndeclaredRule.objects.create(tenant=tenant, kind=kind, **wanted)
+            new.append(UndeclaredRule(tenant=tenant, kind=kind, **wanted))
             if setting is not False:
                 changes.added.append(f"undeclared {kind}")
         elif update_row(rule, wanted):
             changes.changed.append(f"undeclared {kind}")
+    UndeclaredRule.objects.bulk_create(new)
