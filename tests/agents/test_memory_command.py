@@ -161,3 +161,12 @@ def test_names_are_no_markup(world: World, checkout: Path, capsys: Any) -> None:
     memory(world, "--scope", "repo::[/b]", "set", "lint", "ruff first")
     call_command("memory", "--tenant", world.tenant.slug, "stats", stdout=Terminal())
     assert "repo::[/b]" in capsys.readouterr().out
+
+
+def test_a_terminal_obeys_no_value(world: World, checkout: Path, capsys: Any) -> None:
+    memory(world, "set", "lint", "\x9b2J", "--tag", "\u202eci")
+    call_command("memory", "--tenant", world.tenant.slug, "list", stdout=Terminal())
+    shown = capsys.readouterr().out
+    assert "\x9b" not in shown
+    assert r"\u009b2J" in shown
+    assert "\u202e" not in shown

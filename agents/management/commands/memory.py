@@ -169,10 +169,15 @@ class Command(ServiceCommand):
         table = Table("key", "value", "tags", "written", "revision")
         for record in records:
             table.add_row(
-                record.key, record.value_text, ", ".join(record.tags),
+                record.key, _visible(record.value_text), _visible(", ".join(record.tags)),
                 f"{format_time(record.updated_at)} by {record.actor}", record.revision,
             )  # fmt: skip
         Console().print(table, markup=False)
+
+
+def _visible(text: str) -> str:
+    """Return text without what a terminal would obey instead of showing it."""
+    return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in text)
 
 
 def _value(text: str, *, is_text: bool) -> JSONValue:
