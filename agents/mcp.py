@@ -225,7 +225,7 @@ def run(tool: Tool) -> Callable[[HttpRequest, object], object]:
                 caller=sent.caller,
                 name=tool.name,
                 arguments=sent.arguments,
-                confirm=lambda question: confirm(request, question),
+                confirm=lambda question, about: confirm(request, question, about),
             )
         if given.is_error:
             raise ToolError(given.text)
@@ -234,15 +234,18 @@ def run(tool: Tool) -> Callable[[HttpRequest, object], object]:
     return call
 
 
-def confirm(request: HttpRequest, question: str) -> bool:
+def confirm(request: HttpRequest, question: str, about: str) -> bool:
     """
     Ask the person; the first time, this ends the call with the question as its answer.
+
+    Args:
+        about: what the question is about. Once that is something else, the person is asked anew.
 
     Raises:
         ValidationError: this client cannot ask.
     """
     try:
-        given = elicit(request, question, CONFIRMATION)
+        given = elicit(request, question, CONFIRMATION, key=about)
     except ElicitationDeclinedError:
         return False
     except ElicitationUnavailableError as problem:

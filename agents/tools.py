@@ -6,11 +6,12 @@ the services' own, so a tool can do nothing that HTTP would refuse. Knows no pro
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.core import signing
+from django.utils.crypto import salted_hmac
 
 from agents.credentials import check_no_credential
 from agents.tool_arguments import (
@@ -23,6 +24,7 @@ from agents.tool_arguments import (
 )
 from agents.tool_schemas import MOST, TOOLS
 from preferences.batches import read_operations, run_batch
+from preferences.models import Preference
 from preferences.places import own_scopes, persons_of
 from preferences.requests import read_write
 from preferences.searching import Place, check_query, parse_place, search_preferences
@@ -44,8 +46,9 @@ from tenants.scopes import Scope, check_key
 from tenants.units import record_denied, unit_of_work
 from tenants.views import check_members
 
-#: Shows a question to the person; tells whether they agreed.
-type Confirm = Callable[[str], bool]
+#: Shows a question to the person; tells whether they agreed. The second text names what it is about:
+#: an answer counts for that alone.
+type Confirm = Callable[[str, str], bool]
 
 #: One encoder for all, which leaves characters as themselves.
 _json = json.JSONEncoder(ensure_ascii=False).encode
@@ -281,7 +284,8 @@ def forget_memories(caller: Caller, keys: object, scope: object, confirm: Confir
             " for here: delete them one by one with delete_memory."
         )
     listed = ", ".join(map(_json, names))
-    if not confirm(f"Forget {len(names)} memories of {place} for good? They are: {listed}."):
+    question = f"Forget {len(names)} memories of {place} for good? They are: {listed}."
+    if not confirm(question, _versions(caller, place, names)):
         return _json({"scope": str(place), "confirmed": False, "results": []})
     operations = read_operations(
         {"operations": [{"op": "delete", "scope": str(place), "key": name} for name in names]},
@@ -310,6 +314,16 @@ _FUNCTIONS: Mapping[str, Callable[..., str]] = {
 }
 
 # What they share ---------------------------------------------------------------------------------
+
+
+def _versions(caller: Caller, scope: Scope, keys: Sequence[str]) -> str:
+    """Return a digest of what stands at these addresses now."""
+    with unit_of_work(tenant_id=caller.tenant_id, actor=caller.actor):
+        found = Preference.objects.filter(
+            tenant_id=caller.tenant_id, scope=str(scope), key__in=keys
+        ).order_by("key")
+        text = " ".join(found.values_list("revision", flat=True))
+    return salted_hmac("consentful.tools.forget", text, algorithm="sha256").hexdigest()
 
 
 def _settle(problem: Exception, caller: Caller) -> ServiceError:

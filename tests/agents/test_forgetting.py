@@ -49,6 +49,14 @@ def test_the_person_is_asked_first(world, kept):
     assert len(world.events("preference.deleted")) == 2
 
 
+def test_what_was_written_since_the_question_is_asked_for_anew(world, kept):
+    _, answer = ask(kept, keys=["a", "b"])
+    assert answer().given["confirmed"] is True
+    assert world.alice.write("me", "a", "another").status == 201
+    assert answer().result["resultType"] == "input_required"
+    assert world.alice.read("me", "a").json["value"] == "another"
+
+
 @pytest.mark.parametrize(
     ("action", "content"),
     [("decline", None), ("cancel", None), ("accept", {"confirm": False}), ("accept", {}),
