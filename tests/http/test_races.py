@@ -10,7 +10,6 @@ from itertools import pairwise
 import httpx
 import psycopg
 import pytest
-from django.db import connection
 
 from preferences.jobs import purge_all
 from tests.conftest import PATIENCE, connect, run_service
@@ -23,21 +22,20 @@ def count_deadlocks(database):
     """Count the deadlocks of the run's database since the test began."""
 
     def read(statement, *parameters):
-        with connection.cursor() as cursor:
-            cursor.execute(statement, parameters)
-            return cursor.fetchone()[0]
+        with connect("runtime") as reader:
+            return reader.execute(statement, parameters).fetchone()[0]
 
     def total():
-        read("SELECT pg_stat_clear_snapshot()")
         return read("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
 
     def count():
         # A connection tells what it counted once a second at most, and for certain when it
-        # ends: wait for all that were opened meanwhile. A pooler keeps its own open.
+        # ends: wait for all that were opened meanwhile. A pooler keeps its own open, and passes on
+        # one that is about to end unless it saw the end.
         if "TEST_DIRECT_URL" in os.environ:
             with connect("runtime") as ender:
                 ender.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+                    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE"
                     " datname = current_database() AND state = 'idle' AND usename = current_user"
                 )
         deadline = time.monotonic() + PATIENCE
