@@ -13,6 +13,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from audit.actors import SYSTEM
 from config.tracing import start_tracing
+from preferences.readings import ATTEMPTS, flush_readings
 from tenants.tracing import NO_SPAN, unit_span
 from tenants.units import unit_of_work
 from tests.factories import make_persona, make_tenant
@@ -35,6 +36,9 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[TracerProvider]:
 @pytest.fixture
 def spans(provider: TracerProvider) -> Callable[[], list[ReadableSpan]]:
     """The spans since the last call, in the order in which they ended."""
+    # What other tests noted is written by a thread, in units of its own.
+    for _ in range(ATTEMPTS):
+        flush_readings()
     exporter = InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
 
