@@ -27,14 +27,31 @@ OLDEST_PYTHON = "3.12"
 POSTGRESQL_15 = "/usr/lib/postgresql/15/bin"
 POSTGRESQL_BIN = Path(os.environ.get("POSTGRESQL_BIN", POSTGRESQL_15))
 
-#: What no version of Django or PostgreSQL changes, and what takes long: run on the newest alone.
+#: What no version of Django or PostgreSQL changes, what others here pass through too, and what takes
+#: long: run on the newest alone.
 ONCE = (
     "tests/admin/test_browser.py",
+    "tests/admin/test_charts.py",
+    "tests/admin/test_dashboard.py",
+    "tests/admin/test_erasures.py",
     "tests/admin/test_intruders.py",
+    "tests/admin/test_persons_rights.py",
+    "tests/admin/test_rights.py",
+    "tests/agents/test_adapter_keys.py",
+    "tests/agents/test_credentials.py",
+    "tests/agents/test_files.py",
+    "tests/agents/test_function_calling.py",
+    "tests/agents/test_hosting.py",
+    "tests/agents/test_interchange.py",
     "tests/agents/test_loop.py",
+    "tests/agents/test_memory_command.py",
+    "tests/agents/test_notes.py",
     "tests/agents/test_stdio.py",
+    "tests/agents/test_suites.py",
     "tests/audit/test_partitions.py",
     "tests/benchmarks",
+    "tests/config/test_bodies.py",
+    "tests/config/test_commands.py",
     "tests/config/test_demo.py",
     "tests/config/test_embedded.py",  # brings its own server; other tests start it here too
     "tests/config/test_environment.py",
@@ -50,17 +67,34 @@ ONCE = (
     "tests/hosts/test_mapped.py",
     "tests/hosts/test_mistakes.py",
     "tests/hosts/test_tutorial.py",
+    "tests/hosts/test_wheel.py",
+    "tests/http/test_addresses.py",
     "tests/http/test_crashes.py",
     "tests/http/test_overlaps.py",
     "tests/page",
+    "tests/preferences/test_ranking.py",
+    "tests/preferences/test_resolution.py",
+    "tests/preferences/test_schemas.py",
+    "tests/preferences/test_values.py",
+    "tests/privacy/test_held.py",
+    "tests/privacy/test_holders.py",
+    "tests/privacy/test_import.py",
     "tests/privacy/test_manual_holder.py",
     "tests/privacy/test_restores.py",
     "tests/properties",
+    "tests/rights/test_admin.py",
+    "tests/rights/test_cost.py",
+    "tests/rights/test_guardians.py",
+    "tests/rights/test_histories.py",
     "tests/structure/test_manual.py",
     "tests/structure/test_migrations.py",
     "tests/tenants/test_commands.py",
+    "tests/tenants/test_documents.py",
     "tests/tenants/test_forged_exports.py",
+    "tests/tenants/test_proof.py",
     "tests/tenants/test_proof_races.py",
+    "tests/tenants/test_scopes.py",
+    "tests/tenants/test_times.py",
 )
 
 #: What the session `mcp` fetches. The suite needs Node 22; its package brings one where there is none.
