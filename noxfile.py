@@ -143,10 +143,10 @@ def mcp(session: nox.Session) -> None:
     fetched = [CONFORMANCE] if has_node(22) else [CONFORMANCE, NODE]
     install = [
         "npm", "install", "--prefix", str(place), "--no-fund", "--no-audit", "--no-save",
-        "--loglevel=error", *fetched,
+        "--loglevel=error", "--fetch-retries=1", *fetched,
     ]  # fmt: skip
     try:
-        subprocess.run(install, check=True, timeout=180)
+        subprocess.run(install, check=True, timeout=100)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         session.skip("The conformance suite cannot be fetched here.")
     modules = place / "node_modules"
