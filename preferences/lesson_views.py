@@ -1,7 +1,6 @@
 """Searching and ranking what is stored, over HTTP."""
 
 from contextlib import suppress
-from typing import Any
 
 from django.http import HttpResponse
 from rest_framework.request import Request
@@ -9,7 +8,7 @@ from rest_framework.request import Request
 from preferences import openapi
 from preferences.ranked import Ranked, rank_preferences
 from preferences.searching import Hit, parse_place, search_preferences
-from preferences.views import read_flag, withheld_as_json
+from preferences.views import read_flag, results_as_json
 from tenants.exceptions import InvalidScope, ValidationError
 from tenants.pages import read_limit
 from tenants.roles import READERS
@@ -69,11 +68,3 @@ class RankedView(TenantAPIView):
             is_diverse=read_flag(parameters, "diverse"),
         )
         return answer(results_as_json([Ranked.as_json(one) for one in found], withheld))
-
-
-def results_as_json(results: list[str], withheld: Any) -> str:
-    """Return the list envelope of what is not divided into pages."""
-    return (
-        f'{{"results": [{", ".join(results)}], "next": null, "previous": null, '
-        f'"withheld": {withheld_as_json(withheld)}}}'
-    )

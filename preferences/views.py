@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -209,11 +210,7 @@ class EffectiveView(TenantAPIView):
                 kinds={scope.kind for scope in scopes},
                 keys=None if keys is None else list(dict.fromkeys(keys)),
             )
-        results = ", ".join(effective_as_json(one) for one in found)
-        return answer(
-            f'{{"results": [{results}], "next": null, "previous": null, '
-            f'"withheld": {withheld_as_json(withheld)}}}'
-        )
+        return answer(results_as_json([effective_as_json(one) for one in found], withheld))
 
 
 class BatchView(TenantAPIView):
@@ -292,6 +289,14 @@ def record_disclosure(caller: Caller, scope: Scope, key: str | None, purpose: st
         "data.disclosed", tenant_id=caller.tenant_id, actor=caller.actor, subject=scope.subject,
         scope=str(scope), key=key, purpose=purpose, using=database(),
     )  # fmt: skip
+
+
+def results_as_json(results: Sequence[str], withheld: list[Withheld]) -> str:
+    """Return the list envelope of what is not divided into pages, from JSON texts."""
+    return (
+        f'{{"results": [{", ".join(results)}], "next": null, "previous": null, '
+        f'"withheld": {withheld_as_json(withheld)}}}'
+    )
 
 
 def withheld_as_json(withheld: list[Withheld]) -> str:

@@ -8,14 +8,15 @@ the one scope that the product chose. Folders are there while something is in th
 from collections.abc import Callable, Sequence
 
 from agents.adapters.keys import decode, encode
+from agents.adapters.scopes import settle_scope
 from agents.credentials import check_no_credential
 from preferences.attempts import Write
 from preferences.records import Record
 from preferences.selectors import get_preference, list_preferences
 from preferences.services import delete_preference, put_preference, set_preference
 from preferences.values import Deadline
-from tenants.callers import Caller, check_reach
-from tenants.exceptions import AlreadyExists, NotFound, PermissionDenied
+from tenants.callers import Caller
+from tenants.exceptions import AlreadyExists, NotFound
 from tenants.scopes import Scope
 from tenants.units import unit_of_work
 
@@ -44,15 +45,8 @@ class Files:
     """
 
     def __init__(self, caller: Caller, scope: Scope | None = None) -> None:
-        if scope is None:
-            if caller.subject is None:
-                raise PermissionDenied("This caller stands for no person: name a scope.")
-            scope = Scope.of_subject(caller.subject)
-        check_reach(caller, scope.subject)
-        if caller.discloses(scope.subject):
-            raise PermissionDenied("A steward reads another person's data with a reason, not here.")
         self.caller = caller
-        self.scope = scope
+        self.scope = settle_scope(caller, scope)
 
     def read(self, place: Place) -> Record | None:
         """Return the file at a place; None where there is no text."""

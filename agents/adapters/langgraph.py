@@ -31,12 +31,13 @@ from langgraph.store.base import (
 )
 
 from agents.adapters.keys import decode, encode
+from agents.adapters.scopes import settle_scope
 from preferences.ranking import score_entries
 from preferences.records import Record
 from preferences.selectors import get_preference, list_preferences
 from preferences.services import delete_preference, set_preference
-from tenants.callers import Caller, check_reach
-from tenants.exceptions import NotFound, PermissionDenied
+from tenants.callers import Caller
+from tenants.exceptions import NotFound
 from tenants.scopes import Scope
 from tenants.units import unit_of_work
 
@@ -75,15 +76,8 @@ class PreferenceStore(BaseStore):
     def __init__(
         self, caller: Caller, *, scope: Scope | None = None, ttl: TTLConfig | None = None
     ) -> None:
-        if scope is None:
-            if caller.subject is None:
-                raise PermissionDenied("This caller stands for no person: name a scope.")
-            scope = Scope.of_subject(caller.subject)
-        check_reach(caller, scope.subject)
-        if caller.discloses(scope.subject):
-            raise PermissionDenied("A steward reads another person's data with a reason, not here.")
         self.caller = caller
-        self.scope = scope
+        self.scope = settle_scope(caller, scope)
         self.ttl_config = ttl
         self._seen: OrderedDict[str, tuple[str, datetime | None]] = OrderedDict()
         self._lock = Lock()
