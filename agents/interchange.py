@@ -32,7 +32,7 @@ from tenants.models import Tenant
 from tenants.roles import Role
 from tenants.scopes import Scope, check_key
 from tenants.times import format_time
-from tenants.units import now, unit_of_work
+from tenants.units import now, take_back, unit_of_work
 
 FORMAT = "consentful-scopes"
 VERSION = 1
@@ -239,10 +239,6 @@ def read_lines(lines: Iterable[bytes]) -> list[Item]:
     return reader.conclude()
 
 
-class _DryRun(Exception):
-    """Ends the unit of a dry run, which takes everything back."""
-
-
 def import_items(
     *, tenant: Tenant, actor: Actor, items: Sequence[Item], is_dry_run: bool = False
 ) -> Sequence[Step]:
@@ -258,20 +254,17 @@ def import_items(
     caller = caller_of_terminal(tenant, actor.label, reason=actor.reason)
     reader = Reader()
     steps: list[Step] = []
-    try:
-        with unit_of_work(tenant_id=tenant.pk, actor=actor):
-            moment = now()
-            # In the order of their addresses, like every change of several.
-            for item in sorted(items, key=lambda one: (str(one.scope), one.key)):
-                try:
-                    steps.append(_import(caller, item, moment))
-                except ServiceError as refusal:
-                    reader.refuse(item.place, refusal)
-            reader.conclude()
-            if is_dry_run:
-                raise _DryRun
-    except _DryRun:
-        pass
+    with unit_of_work(tenant_id=tenant.pk, actor=actor):
+        moment = now()
+        # In the order of their addresses, like every change of several.
+        for item in sorted(items, key=lambda one: (str(one.scope), one.key)):
+            try:
+                steps.append(_import(caller, item, moment))
+            except ServiceError as refusal:
+                reader.refuse(item.place, refusal)
+        reader.conclude()
+        if is_dry_run:
+            take_back()
     return steps
 
 

@@ -21,7 +21,7 @@ import django
 
 #: Tables by what they grow with.
 PERSON = ("consentful_subject", "consentful_consent_entry", "consentful_consent_state")
-RECORD = ("consentful_preference",)
+RECORD = ("consentful_preference", "consentful_preference_words")
 EVENT = ("consentful_audit_event", "consentful_audit_seal")
 
 #: What an index takes once rows have come in any order, in times of a freshly packed one (measured: 99
@@ -33,10 +33,15 @@ TIMED = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """What one row and its entries in the indexes take."""
+    """What one row takes: in the table, and in each of its indexes by name, freshly packed."""
 
     table: float
-    indexes: float
+    by_index: dict[str, float]
+
+    @property
+    def indexes(self) -> float:
+        """All indexes together."""
+        return sum(self.by_index.values())
 
     @property
     def grown(self) -> float:
@@ -118,7 +123,7 @@ def measure(records: int, *, is_timed: bool) -> Measured:
     # Not at the top: these need Django's models, which are there from now on.
     copies = importlib.import_module("benchmarks.copies")
     database = importlib.import_module("benchmarks.database")
-    with copies.filled_copy(records, with_trail=True) as copy, copies.switched_to(copy.database):
+    with copies.filled_copy(records, is_whole=True) as copy, copies.switched_to(copy.database):
         with database.connect(as_owner=True) as owner:
             people = _one(owner, "SELECT count(*) FROM consentful_subject")
             preferences = _one(owner, "SELECT count(*) FROM consentful_preference")
@@ -172,6 +177,8 @@ def say_measured(measured: Measured) -> None:
             f"  {name:7} {each.table:5.0f} bytes of table, {each.indexes:4.0f} of indexes when packed;"
             f" {each.grown:5.0f} in all once grown"
         )
+        for index, size in sorted(each.by_index.items(), key=lambda one: -one[1]):
+            say(f"    {size:5.0f} {index}")
     for name, seconds in measured.seconds.items():
         say(f"  {name:7} {seconds * 1e6:6,.0f} µs, one after the other")
 
@@ -224,12 +231,15 @@ def _median(call: Callable[[], object]) -> float:
 
 
 def _bytes(owner: Any, tables: Sequence[str], count: int) -> Bytes:
-    table, indexes = owner.execute(
-        "SELECT sum(pg_table_size(name::regclass)), sum(pg_indexes_size(name::regclass))"
-        " FROM unnest(%s::text[]) name",
-        [list(tables)],
+    (table,) = owner.execute(
+        "SELECT sum(pg_table_size(name::regclass)) FROM unnest(%s::text[]) name", [list(tables)]
     ).fetchone()
-    return Bytes(float(table) / count, float(indexes) / count)
+    indexes = owner.execute(
+        "SELECT indexrelid::regclass::text, pg_relation_size(indexrelid) FROM pg_index"
+        " WHERE indrelid = ANY (%s::text[]::regclass[])",
+        [list(tables)],
+    ).fetchall()
+    return Bytes(float(table) / count, {name: size / count for name, size in indexes})
 
 
 def _one(owner: Any, statement: str) -> int:

@@ -26,7 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 TABLES = (
     "consentful_subject", "consentful_consent_entry", "consentful_consent_state",
-    "consentful_preference", "consentful_audit_event", "consentful_audit_seal",
+    "consentful_preference", "consentful_preference_words", "consentful_audit_event",
+    "consentful_audit_seal",
 )  # fmt: skip
 
 #: Their names hold the process and the number of records.
@@ -79,6 +80,11 @@ SHARED = """
            md5('r' || n), md5('s' || n)
     FROM generate_series(1, %(rows)s) n
 """
+#: As a trigger notes them, by which a record is searched.
+WORDS = """
+    INSERT INTO consentful_preference_words (tenant_id, preference_id, words)
+    SELECT r.tenant_id, r.id, consentful_words(r) FROM consentful_preference r ORDER BY r.id
+"""
 #: One creation of each record, as capture writes it: as many bytes, and no digest that verifies. Their
 #: transactions lie before every real one.
 EVENTS = """
@@ -117,12 +123,13 @@ class Copy:
 
 @contextlib.contextmanager
 def filled_copy(
-    records: int, *, with_trail: bool = False, shared: Mapping[str, int] | None = None
+    records: int, *, is_whole: bool = False, shared: Mapping[str, int] | None = None
 ) -> Iterator[Copy]:
     """
     Yield a new database with about so many records of people, which is gone after the block.
 
     Args:
+        is_whole: with the words and the trail of each record, which a read never looks at.
         shared: how many records more the first tenant has in each of these scopes.
     """
     name = f"{PREFIX}{os.getpid()}_{records}"
@@ -137,7 +144,7 @@ def filled_copy(
                 env=os.environ | {"DJANGO_SETTINGS_MODULE": "benchmarks.settings", "BENCH_DATABASE": name},
             )  # fmt: skip
             people = max(1, records // len(KEYS) // TENANTS)
-            population = fill(people, with_trail=with_trail, shared=shared or {})
+            population = fill(people, is_whole=is_whole, shared=shared or {})
         yield Copy(name, population, people * TENANTS * len(KEYS))
     finally:
         store().close()
@@ -168,7 +175,7 @@ def switched_to(name: str) -> Iterator[None]:
         wrapper.settings_dict["NAME"] = before
 
 
-def fill(people_per_tenant: int, *, with_trail: bool, shared: Mapping[str, int]) -> Population:
+def fill(people_per_tenant: int, *, is_whole: bool, shared: Mapping[str, int]) -> Population:
     """Fill the database that Django's connection leads to, past the triggers."""
     tenants: dict[int, str] = {}
     for number in range(TENANTS):
@@ -184,7 +191,7 @@ def fill(people_per_tenant: int, *, with_trail: bool, shared: Mapping[str, int])
         CONSENTS,
         STATES,
         RECORDS,
-        *([EVENTS, SEALS, HEADS] if with_trail else []),
+        *([WORDS, EVENTS, SEALS, HEADS] if is_whole else []),
     ]
     with connect(as_owner=True) as owner, at_rest(owner):
         for scope, rows in shared.items():

@@ -2,9 +2,11 @@
 
 import contextlib
 import os
+import statistics
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from django.db import connection as django_connection
@@ -55,6 +57,27 @@ def connect(*, as_owner: bool = False, **more: Any) -> psycopg.Connection[Any]:
     for name in ("context", "cursor_factory", "client_encoding", "prepare_threshold"):
         parameters.pop(name, None)
     return psycopg.connect(**parameters, autocommit=True, **more)
+
+
+def time_waits() -> dict[str, int]:
+    """Return how many microseconds an empty round trip takes, and the flush that a commit waits for."""
+    with connect(prepare_threshold=0) as session:
+        # Writes to the log and nothing else.
+        note = "SELECT pg_logical_emit_message(true, 'benchmarks', '')"
+        empty = _time(session, "SELECT 1")
+        flushed = _time(session, note)
+        session.execute("SET synchronous_commit = off")
+        return {"round_trip_us": round(empty), "flush_us": round(flushed - _time(session, note))}
+
+
+def _time(session: psycopg.Connection[Any], statement: LiteralString) -> float:
+    """Return the median of a statement's microseconds."""
+    times = []
+    for _ in range(300):
+        began = time.perf_counter()
+        session.execute(statement)
+        times.append(time.perf_counter() - began)
+    return statistics.median(times) * 1e6
 
 
 def is_running(pid: int) -> bool:

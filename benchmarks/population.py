@@ -16,6 +16,7 @@ from psycopg import Connection
 from psycopg.rows import dict_row
 
 from audit.actors import SYSTEM
+from audit.sealing import seal
 from benchmarks.database import FLOORS, connect
 from benchmarks.harness import Effort
 from benchmarks.workers import Worker
@@ -189,6 +190,8 @@ def populate(effort: Effort) -> Population:
     for number in range(effort.tenants):
         tenant = create_tenant(slug=f"tenant-{number}")
         load_catalog(tenant=tenant, catalog=CATALOG)
+        # As housekeeping does all the time: it also notes what each writer has to know.
+        seal(tenant.pk, "default")
         tenants[tenant.pk] = tenant.slug
         for first in range(1, effort.people_per_tenant + 1, BATCH):
             last = min(first + BATCH - 1, effort.people_per_tenant)

@@ -11,7 +11,7 @@ import django
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.database import connect
+from benchmarks.database import connect, time_waits
 from benchmarks.harness import TWIN_LEAST, TWIN_MOST, is_trusted
 from benchmarks.measures import Measure, find_measure
 from benchmarks.runs import Reading
@@ -50,6 +50,7 @@ def describe_machine(busy: float) -> dict[str, Any]:
         "python": platform.python_version(),
         "django": django.get_version(),
         "postgresql": f"{server // 10000}.{server % 10000}",
+        **time_waits(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
     }
 

@@ -288,7 +288,10 @@ class EmbeddedServer:
 
     def _launch(self, socket_directory: Path) -> int:
         """Start the server as nobody's child, and return its process id."""
-        settings = SERVER_SETTINGS | {"unix_socket_directories": f'"{socket_directory}"'}
+        settings = SERVER_SETTINGS | {
+            "shared_buffers": _memory_for_pages(),
+            "unix_socket_directories": f'"{socket_directory}"',
+        }
         options = [part for item in settings.items() for part in ("-c", "=".join(item))]
         # pg_ctl would paste the paths into a line for the shell, where "$x" and backticks
         # run. Here the shell sees them as arguments; it is needed to leave the server to
@@ -499,6 +502,12 @@ def _can_hold_socket(directory: Path) -> bool:
     path = os.fsencode(directory / SOCKET)
     # libpq takes a comma for the next host; the server's list has names in double quotes.
     return len(path) <= LONGEST_SOCKET and not set(path) & set(b',"@\n')
+
+
+def _memory_for_pages() -> str:
+    """Return a quarter of the machine's memory, which is PostgreSQL's advice, at most a gigabyte."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{min(memory // 4, 2**30) // 2**20}MB"
 
 
 def _is_root() -> bool:

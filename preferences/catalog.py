@@ -26,7 +26,7 @@ from tenants.entries import (
 from tenants.exceptions import StaleRevision, ValidationError
 from tenants.models import Tenant
 from tenants.scopes import check_key
-from tenants.units import unit_of_work
+from tenants.units import take_back, unit_of_work
 
 KINDS = ("user", "project", "repo", "branch", "global")
 #: The members of a definition's entry.
@@ -57,10 +57,6 @@ class Changes:
         ]
 
 
-class _DryRun(Exception):
-    """Takes everything back at the end of a dry run."""
-
-
 def load_catalog(
     *, tenant: Tenant, catalog: JSONValue, actor: Actor = SYSTEM, is_dry_run: bool = False
 ) -> Changes:
@@ -75,15 +71,12 @@ def load_catalog(
     """
     body = read_object(catalog, "", ("purposes", "definitions", "undeclared"))
     changes = Changes()
-    try:
-        with unit_of_work(tenant_id=tenant.pk, actor=actor):
-            purposes = _load_purposes(tenant, read_list(body, "purposes", ""), changes, actor)
-            _load_definitions(tenant, read_list(body, "definitions", ""), purposes, changes)
-            _load_undeclared(tenant, body.get("undeclared") or {}, purposes, changes)
-            if is_dry_run:
-                raise _DryRun
-    except _DryRun:
-        pass
+    with unit_of_work(tenant_id=tenant.pk, actor=actor):
+        purposes = _load_purposes(tenant, read_list(body, "purposes", ""), changes, actor)
+        _load_definitions(tenant, read_list(body, "definitions", ""), purposes, changes)
+        _load_undeclared(tenant, body.get("undeclared") or {}, purposes, changes)
+        if is_dry_run:
+            take_back()
     return changes
 
 

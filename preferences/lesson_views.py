@@ -9,6 +9,7 @@ from preferences import openapi
 from preferences.ranked import Ranked, rank_preferences
 from preferences.searching import Hit, parse_place, search_preferences
 from preferences.views import read_flag, results_as_json
+from tenants.entries import within
 from tenants.exceptions import InvalidScope, ValidationError
 from tenants.pages import read_limit
 from tenants.roles import READERS
@@ -34,10 +35,12 @@ class SearchView(TenantAPIView):
             raise ValidationError("Say what to search for.", pointer="/query/q")
         limit = read_limit(parameters)
         texts = parameters.getlist("scope")
+        with within("/query"):
+            places = [parse_place(text, me=self.caller.subject) for text in texts]
         hits, withheld = search_preferences(
             caller=self.caller,
             query=str(parameters["q"]),
-            scopes=[parse_place(text, me=self.caller.subject) for text in texts] or None,
+            scopes=places or None,
             limit=limit,
         )
         return answer(results_as_json([Hit.as_json(hit) for hit in hits], withheld))
@@ -58,11 +61,13 @@ class RankedView(TenantAPIView):
     def get(self, request: Request, tenant: str) -> HttpResponse:
         parameters = self.read_parameters()
         limit = read_limit(parameters)
+        with within("/query"):
+            scopes = [
+                Scope.parse(text, me=self.caller.subject) for text in parameters.getlist("scope")
+            ]
         found, withheld = rank_preferences(
             caller=self.caller,
-            scopes=[
-                Scope.parse(text, me=self.caller.subject) for text in parameters.getlist("scope")
-            ],
+            scopes=scopes,
             terms=parameters.getlist("term"),
             limit=limit,
             is_diverse=read_flag(parameters, "diverse"),

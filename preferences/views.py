@@ -28,6 +28,7 @@ from preferences.selectors import (
 )
 from preferences.services import delete_preference, put_preference
 from tenants.callers import Caller, check_reach
+from tenants.entries import within
 from tenants.exceptions import InvalidScope, PermissionDenied, ValidationError
 from tenants.pages import envelope, read_cursor, read_limit, render_page
 from tenants.problems import answer_problem, log_fault
@@ -150,7 +151,8 @@ class PreferencesView(TenantAPIView):
         limit = read_limit(parameters)
         after = read_cursor(request._request, parameters)
         if "scope" in parameters and self.scope is None:
-            Scope.parse(parameters["scope"], me=self.caller.subject)  # says what is wrong with it
+            with within("/query"):
+                Scope.parse(parameters["scope"], me=self.caller.subject)  # says what is wrong
         subject = self.scope.subject if self.scope else None
         caller = self.read_reason(parameters, subject)
         scopes = [self.scope] if self.scope else own_scopes(caller)
@@ -196,8 +198,11 @@ class EffectiveView(TenantAPIView):
         parameters = self.read_parameters()
         if not parameters.getlist("scope"):
             raise InvalidScope("Name at least one scope.", pointer="/query/scope")
-        scopes = [Scope.parse(text, me=self.caller.subject) for text in parameters.getlist("scope")]
-        keys = [check_key(text) for text in parameters.getlist("key")] or None
+        with within("/query"):
+            scopes = [
+                Scope.parse(text, me=self.caller.subject) for text in parameters.getlist("scope")
+            ]
+            keys = [check_key(text) for text in parameters.getlist("key")] or None
         readable = readable_scopes(self.caller, scopes)
         with unit_of_work(
             tenant_id=self.caller.tenant_id,

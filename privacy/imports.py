@@ -35,7 +35,7 @@ from tenants.models import Tenant
 from tenants.roles import Role
 from tenants.scopes import Scope, check_key
 from tenants.times import parse_time
-from tenants.units import now, unit_of_work
+from tenants.units import now, take_back, unit_of_work
 
 #: Who imports, as the trail and the records name it.
 IMPORTER = "import"
@@ -73,10 +73,6 @@ class Found:
     is_archived: bool
 
 
-class _DryRun(Exception):
-    """Ends the unit of a dry run, which takes everything back."""
-
-
 def import_person(
     *, tenant: Tenant, document: Document, subject: str | None = None, is_dry_run: bool = False
 ) -> Sequence[Step]:
@@ -103,21 +99,18 @@ def import_person(
     )  # fmt: skip
     writes = _read_records(document)
     steps: list[Step] = []
-    try:
-        with unit_of_work(
-            tenant_id=tenant.pk, actor=caller.actor, subjects=[here.name], exclusive=True
-        ):
-            forgotten = find_forgotten(
-                tenant_id=tenant.pk, subject=here.name, since=parse_time(document.taken_at)
-            )
-            if forgotten.is_whole:
-                raise ValidationError("The person was forgotten after this export was taken.")
-            steps += _import_consents(caller, here, document, forgotten)
-            steps += _import_records(caller, here, writes, forgotten)
-            if is_dry_run:
-                raise _DryRun
-    except _DryRun:
-        pass
+    with unit_of_work(
+        tenant_id=tenant.pk, actor=caller.actor, subjects=[here.name], exclusive=True
+    ):
+        forgotten = find_forgotten(
+            tenant_id=tenant.pk, subject=here.name, since=parse_time(document.taken_at)
+        )
+        if forgotten.is_whole:
+            raise ValidationError("The person was forgotten after this export was taken.")
+        steps += _import_consents(caller, here, document, forgotten)
+        steps += _import_records(caller, here, writes, forgotten)
+        if is_dry_run:
+            take_back()
     return steps
 
 

@@ -15,6 +15,7 @@ from audit.exceptions import SigningKeyMissing
 from audit.models import Event
 from audit.signing import as_jwk_set, trusted_keys
 from tenants import trail_openapi
+from tenants.entries import within
 from tenants.exceptions import MethodNotAllowed, NotFound, PermissionDenied, ValidationError
 from tenants.middleware import request_id_of
 from tenants.pages import read_cursor, read_limit, render_page
@@ -67,9 +68,14 @@ class TrailView(WatchersView):
         limit = read_limit(parameters)
         before = read_cursor(request._request, parameters)
         scope, key = parameters.get("scope"), parameters.get("key")
+        with within("/query"):
+            if scope is not None:
+                scope = str(Scope.parse(scope, me=self.caller.subject))
+            if key is not None:
+                key = check_key(key)
         wanted = TrailFilter(
-            scope=None if scope is None else str(Scope.parse(scope, me=self.caller.subject)),
-            key=None if key is None else check_key(key),
+            scope=scope,
+            key=key,
             action=parameters.get("action"),
             actor=parameters.get("actor"),
             since=_moment(parameters, "since"),

@@ -113,6 +113,11 @@ def unit_of_work(
         _forget_announcement(connection)
 
 
+def take_back() -> None:
+    """Let the unit of work that is open end without a trace: the last line of a dry run."""
+    transaction.set_rollback(True, using=database())
+
+
 @contextmanager
 def refusing_the_forgotten() -> Iterator[None]:
     """

@@ -12,16 +12,18 @@ RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$ SELECT held_at IS NOT NULL AND (held_until IS NULL OR held_until > moment) $$;
 
--- BEFORE UPDATE OR DELETE of a row that has a hold: every way to change it ends here, plain SQL too.
+-- BEFORE UPDATE OR DELETE: of a row that has a hold, every way to change it ends here, plain SQL too.
 -- The hold itself may be changed; and names: whoever is forgotten meanwhile leaves a pseudonym.
+-- Without a WHEN, which is read and planned anew with every statement and costs more than a call.
 CREATE FUNCTION consentful_keep_held() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
 DECLARE
     fresh consentful_preference;
 BEGIN
-    IF NOT consentful_is_held(OLD.held_at, OLD.held_until, consentful_now()) THEN
-        RETURN coalesce(NEW, OLD);
+    IF OLD.held_at IS NULL
+       OR NOT consentful_is_held(OLD.held_at, OLD.held_until, consentful_now()) THEN
+        RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
     END IF;
     IF TG_OP = 'UPDATE' THEN
         fresh := NEW;
@@ -41,4 +43,4 @@ BEGIN
 END
 $$;
 CREATE TRIGGER consentful_keep_held BEFORE UPDATE OR DELETE ON consentful_preference
-    FOR EACH ROW WHEN (OLD.held_at IS NOT NULL) EXECUTE FUNCTION consentful_keep_held();
+    FOR EACH ROW EXECUTE FUNCTION consentful_keep_held();

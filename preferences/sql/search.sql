@@ -63,19 +63,24 @@ CREATE FUNCTION consentful_note_words() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    had_text boolean := TG_OP = 'UPDATE' AND left(OLD.value::text, 1) IN ('"', '[', '{');
-    found tsvector;
+    said tsvector;
+    stood tsvector;
 BEGIN
     IF NEW.archived_at IS NULL AND left(NEW.value::text, 1) IN ('"', '[', '{') THEN
-        found := consentful_words(NEW);
+        said := consentful_words(NEW);
     END IF;
-    IF found IS NOT NULL THEN
-        INSERT INTO consentful_preference_words AS w (tenant_id, preference_id, words)
-        VALUES (NEW.tenant_id, NEW.id, found)
-        ON CONFLICT (preference_id) DO UPDATE SET words = EXCLUDED.words
-        WHERE w.words <> EXCLUDED.words;
-    ELSIF had_text THEN
+    IF TG_OP = 'UPDATE' AND left(OLD.value::text, 1) IN ('"', '[', '{') THEN
+        SELECT w.words INTO stood FROM consentful_preference_words w
+        WHERE w.tenant_id = NEW.tenant_id AND w.preference_id = NEW.id;
+    END IF;
+    IF stood IS NULL AND said IS NOT NULL THEN
+        INSERT INTO consentful_preference_words (tenant_id, preference_id, words)
+        VALUES (NEW.tenant_id, NEW.id, said);
+    ELSIF said IS NULL AND stood IS NOT NULL THEN
         DELETE FROM consentful_preference_words w
+        WHERE w.tenant_id = NEW.tenant_id AND w.preference_id = NEW.id;
+    ELSIF stood <> said THEN
+        UPDATE consentful_preference_words w SET words = said
         WHERE w.tenant_id = NEW.tenant_id AND w.preference_id = NEW.id;
     END IF;
     RETURN NULL;

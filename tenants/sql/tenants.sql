@@ -41,8 +41,8 @@ AS $$
 BEGIN
     EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', target);
     EXECUTE format('CREATE POLICY consentful_tenant ON %s
-        USING (tenant_id = (SELECT consentful_tenant()))
-        WITH CHECK (tenant_id = (SELECT consentful_tenant()))', target);
+        USING (tenant_id = consentful_tenant())
+        WITH CHECK (tenant_id = consentful_tenant())', target);
 END
 $$;
 REVOKE EXECUTE ON FUNCTION consentful_isolate(regclass) FROM PUBLIC;

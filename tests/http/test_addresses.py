@@ -173,3 +173,20 @@ def test_C067_prefixes_of_keys_that_hold_wildcards(world):
         "cafe\u0301": ["caf\u00e9"], "caf\u00e9": ["caf\u00e9"], "caf": ["caf\u00e9", "cafe"],
     }.items():  # fmt: skip
         assert who.listing(scope="me", key_prefix=prefix).keys == keys, prefix
+
+
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        ("preferences", {}),
+        ("preferences/effective", {}),
+        ("preferences/ranked", {}),
+        ("preferences/search", {"q": "tea"}),
+        ("audit", {}),
+    ],
+)
+def test_a_malformed_scope_in_a_query_is_pointed_at_there(world, path, more):
+    who = world.auditor if path == "audit" else world.alice
+    answer = who.get(path, query={"scope": "nowhere", **more})
+    assert answer.outcome == (400, "invalid_scope")
+    assert answer.json["errors"][0]["pointer"] == "/query/scope"
