@@ -191,8 +191,8 @@ def routes() -> str:
 ATTACHED = re.compile(
     r"consentful_attach\('(?P<table>\w+)', '(?P<noun>\w+)'(?:, '(?P<verb>\w*)')?(?:, '(?P<column>\w*)')?\)"
 )
-#: Without a condition: what refuses for some rows alone leaves a table changeable.
-LASTING = re.compile(r"BEFORE UPDATE OR DELETE ON (\w+)\s+FOR EACH ROW EXECUTE")
+#: By the names of the triggers: others refuse for some rows alone, and leave a table changeable.
+LASTING = re.compile(r"consentful_(?:insert_only|append_only|immutable) BEFORE UPDATE OR DELETE ON (\w+)")
 TOLD = re.compile(r"action NOT IN \(([^)]*)\)")
 
 
