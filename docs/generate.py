@@ -192,7 +192,9 @@ ATTACHED = re.compile(
     r"consentful_attach\('(?P<table>\w+)', '(?P<noun>\w+)'(?:, '(?P<verb>\w*)')?(?:, '(?P<column>\w*)')?\)"
 )
 #: By the names of the triggers: others refuse for some rows alone, and leave a table changeable.
-LASTING = re.compile(r"consentful_(?:insert_only|append_only|immutable) BEFORE UPDATE OR DELETE ON (\w+)")
+LASTING = re.compile(
+    r"consentful_(?:insert_only|append_only|immutable) BEFORE UPDATE OR DELETE ON (\w+)"
+)
 TOLD = re.compile(r"action NOT IN \(([^)]*)\)")
 
 

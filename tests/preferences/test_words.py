@@ -71,3 +71,47 @@ def test_no_place_is_told_by_its_words(world: World) -> None:
     (words,) = words_of(world).values()
     assert "alice" not in words
     assert "user" not in words
+
+
+def test_words_follow_their_value_through_every_change(world: World) -> None:
+    def replaced(value: object, revision: str) -> str:
+        answer = world.alice.write("me", "k", value, revision=revision)
+        assert answer.status == 200
+        return answer.revision
+
+    revision = world.alice.write("me", "k", 1).revision
+    assert words_of(world) == {}
+    revision = replaced("green tea", revision)
+    assert "'green'" in words_of(world)["k"]
+    revision = replaced(["black", 3], revision)
+    assert "'black'" in words_of(world)["k"]
+    assert "green" not in words_of(world)["k"]
+    revision = replaced([3], revision)
+    assert words_of(world) == {}
+    revision = replaced("white", revision)
+    revision = replaced("x" * 9000, revision)
+    assert words_of(world) == {}
+    revision = replaced("white", revision)
+    body = {"scope": "me", "key": "k", "revision": revision}
+    archived = world.alice.post("preferences/archive", body)
+    assert words_of(world) == {}
+    body = {"scope": "me", "key": "k", "revision": archived.json["revision"]}
+    assert world.alice.post("preferences/restore", body).status == 200
+    assert "'white'" in words_of(world)["k"]
+
+
+def test_words_that_stay_the_same_are_not_written_again(
+    world: World, superuser: psycopg.Connection[Any]
+) -> None:
+    def version() -> object:
+        return superuser.execute(
+            "SELECT w.xmin, w.ctid FROM consentful_preference_words w WHERE w.tenant_id = %s",
+            [world.tenant.pk],
+        ).fetchall()
+
+    written = world.alice.write("me", "k", {"note": "green tea", "cups": 1})
+    before = version()
+    more = world.alice.write("me", "k", {"note": "green tea", "cups": 2}, revision=written.revision)
+    assert (more.status, version()) == (200, before)
+    world.alice.write("me", "k", {"note": "black tea", "cups": 2}, revision=more.revision)
+    assert version() != before
