@@ -115,3 +115,23 @@ def test_words_that_stay_the_same_are_not_written_again(
     assert (more.status, version()) == (200, before)
     world.alice.write("me", "k", {"note": "black tea", "cups": 2}, revision=more.revision)
     assert version() != before
+
+
+def test_a_value_with_a_blank_before_it_is_searched_and_replaced(
+    world: World, superuser: psycopg.Connection[Any]
+) -> None:
+    """JSON keeps its blanks: plain SQL can store one that the backfill reads as any other."""
+    world.alice.write("me", "k", "green")
+    superuser.execute(
+        "UPDATE consentful_preference SET value = ' \"green\"' WHERE tenant_id = %s",
+        [world.tenant.pk],
+    )
+    migration = importlib.import_module(BACKFILL)
+    migration.note_words(None, SimpleNamespace(connection=superuser))
+    found = superuser.execute(
+        "SELECT revision FROM consentful_preference WHERE tenant_id = %s", [world.tenant.pk]
+    ).fetchone()
+    assert found is not None
+    answer = world.alice.write("me", "k", "black", revision=found[0])
+    assert answer.status == 200
+    assert "'black'" in words_of(world)["k"]

@@ -112,3 +112,13 @@ def test_keys_between_tenant_tables_name_the_tenant(superuser: psycopg.Connectio
         ).fetchone()
         # guardian's rows take their tenant from the purpose, by trigger.
         assert composite == (1,) or child.startswith("consentful_purpose_"), (child, column)
+
+
+def test_the_wall_stands_whatever_the_search_path() -> None:
+    """As where a view is materialised, a foreign server asks, or `pg_dump` reads: without `public`."""
+    tenant = Tenant.objects.create(slug="without-public")
+    with unit_of_work(tenant_id=tenant.pk, actor=SYSTEM), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL search_path = pg_catalog, pg_temp")
+        cursor.execute("SELECT count(*) FROM public.consentful_preference")
+        assert cursor.fetchone() == (0,)
+        cursor.execute("SET LOCAL search_path = public")
