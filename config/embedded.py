@@ -18,6 +18,7 @@ import hashlib
 import importlib.util
 import os
 import pwd
+import resource
 import shutil
 import signal
 import socket
@@ -44,6 +45,9 @@ STOP_SECONDS = 30.0
 
 #: After its postmaster was killed, a server's last children need a moment to let go.
 RETRY_SECONDS = 10.0
+
+#: Where a container reads how many bytes it may have (control groups, version 2).
+CONTAINER_MEMORY = Path("/sys/fs/cgroup/memory.max")
 
 CLUSTER_OPTIONS: tuple[str, ...] = (
     f"--username={SUPERUSER}",
@@ -255,7 +259,12 @@ class EmbeddedServer:
         self._give_to_server(unfinished)
         with _binaries_for_the_shell() as binaries:
             finished = subprocess.run(
-                self._as_server(str(binaries / "initdb"), *CLUSTER_OPTIONS),
+                self._as_server(
+                    str(binaries / "initdb"),
+                    *CLUSTER_OPTIONS,
+                    # Noted in the cluster's own file, where its operator can change it.
+                    f"--set=shared_buffers={_memory_for_pages()}",
+                ),
                 env=self._environment(unfinished),
                 cwd="/",
                 stdin=subprocess.DEVNULL,
@@ -288,10 +297,7 @@ class EmbeddedServer:
 
     def _launch(self, socket_directory: Path) -> int:
         """Start the server as nobody's child, and return its process id."""
-        settings = SERVER_SETTINGS | {
-            "shared_buffers": _memory_for_pages(),
-            "unix_socket_directories": f'"{socket_directory}"',
-        }
+        settings = SERVER_SETTINGS | {"unix_socket_directories": f'"{socket_directory}"'}
         options = [part for item in settings.items() for part in ("-c", "=".join(item))]
         # pg_ctl would paste the paths into a line for the shell, where "$x" and backticks
         # run. Here the shell sees them as arguments; it is needed to leave the server to
@@ -505,9 +511,21 @@ def _can_hold_socket(directory: Path) -> bool:
 
 
 def _memory_for_pages() -> str:
-    """Return a quarter of the machine's memory, which is PostgreSQL's advice, at most a gigabyte."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return f"{min(memory // 4, 2**30) // 2**20}MB"
+    """
+    Return a quarter of the memory that there is, which is PostgreSQL's advice.
+
+    At least PostgreSQL's own 128 MB and at most a gigabyte. A container may have less than its machine.
+    """
+    found = [0]
+    with contextlib.suppress(OSError, ValueError):
+        found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    # The word "max" where there is no limit.
+    with contextlib.suppress(OSError, ValueError):
+        found.append(int(CONTAINER_MEMORY.read_text("ascii")))
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY:
+        found.append(limit)
+    return f"{min(max(min(found) // 4, 2**27), 2**30) // 2**20}MB"
 
 
 def _is_root() -> bool:

@@ -19,13 +19,12 @@ $$;
 -- The tenant this transaction works for. An error instead of NULL: a policy that silently
 -- showed no rows would hide a forgotten unit of work. Tenant 0 stands for the installation.
 -- One expression in SQL, which a plan takes into itself: called as a function, or as a subquery of
--- each policy, it cost every statement of the hot path more than the comparison (measured).
+-- each policy, it cost every statement of the hot path more than the comparison (measured). Its
+-- names are bound when it is made: a text would be read with the search path of whoever asks.
 CREATE FUNCTION consentful_tenant() RETURNS bigint
 LANGUAGE sql STABLE PARALLEL SAFE
-AS $$
-    SELECT coalesce(
-        nullif(current_setting('consentful.tenant', true), ''), consentful_refuse_unannounced())::bigint
-$$;
+RETURN coalesce(
+    nullif(current_setting('consentful.tenant', true), ''), consentful_refuse_unannounced())::bigint;
 
 -- Hooks that the apps above replace, so that an event can carry readable names although
 -- this app knows ids only.

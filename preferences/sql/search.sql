@@ -66,10 +66,10 @@ DECLARE
     said tsvector;
     stood tsvector;
 BEGIN
-    IF NEW.archived_at IS NULL AND left(NEW.value::text, 1) IN ('"', '[', '{') THEN
+    IF NEW.archived_at IS NULL AND json_typeof(NEW.value) IN ('string', 'array', 'object') THEN
         said := consentful_words(NEW);
     END IF;
-    IF TG_OP = 'UPDATE' AND left(OLD.value::text, 1) IN ('"', '[', '{') THEN
+    IF TG_OP = 'UPDATE' AND json_typeof(OLD.value) IN ('string', 'array', 'object') THEN
         SELECT w.words INTO stood FROM consentful_preference_words w
         WHERE w.tenant_id = NEW.tenant_id AND w.preference_id = NEW.id;
     END IF;

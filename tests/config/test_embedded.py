@@ -16,6 +16,7 @@ import psycopg
 import pytest
 from django.conf import settings
 
+from config import embedded
 from config.embedded import PORT, SUPERUSER, EmbeddedServer, EmbeddedServerError
 from tests.config.processes import find_processes, finish, start, wait_until
 
@@ -361,3 +362,46 @@ def test_the_log_holds_no_values(directory: Path) -> None:
     log = (directory / "postgres.log").read_text()
     assert "database system is ready" in log
     assert "canary" not in log
+
+
+@pytest.mark.parametrize(
+    ("physical", "allowed", "limit", "taken"),
+    [
+        (2**40, "max", -1, 1024),
+        (2**31, "max", -1, 512),
+        (2**40, str(2**31), -1, 512),
+        (2**40, "max", 2**31, 512),
+        (2**40, "max", 0, 128),
+        (2**28, "max", -1, 128),
+        (-1, None, -1, 128),
+        (None, None, -1, 128),
+    ],
+)
+def test_pages_take_a_quarter_of_the_memory_that_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    physical: int | None, allowed: str | None, limit: int, taken: int,
+) -> None:  # fmt: skip
+    def ask_system(name: str) -> int:
+        if physical is None:
+            raise ValueError("unrecognized configuration name")
+        return {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": physical}[name]
+
+    container = tmp_path / "memory.max"
+    if allowed is not None:
+        container.write_text(f"{allowed}\n")
+    monkeypatch.setattr("os.sysconf", ask_system)
+    monkeypatch.setattr("resource.getrlimit", lambda which: (limit, -1))
+    monkeypatch.setattr(embedded, "CONTAINER_MEMORY", container)
+    assert embedded._memory_for_pages() == f"{taken}MB"
+
+
+def test_a_cluster_is_made_with_this_memory_and_may_be_given_another(directory: Path) -> None:
+    process = hold(directory)
+    shown = ask(read_socket_directory(process), "SHOW shared_buffers")
+    assert shown in (embedded._memory_for_pages(), "1GB")
+    finish(process)
+    with (directory / "postgres/postgresql.conf").open("a") as file:
+        file.write("shared_buffers = 64MB\n")
+    process = hold(directory)
+    assert ask(read_socket_directory(process), "SHOW shared_buffers") == "64MB"
+    finish(process)
