@@ -47,9 +47,12 @@ def main(arguments: Sequence[str]) -> int:
             check_complete(name, [reading.measure for reading in taken], is_quick=options.quick)
             readings += taken
         seconds = time.monotonic() - began
-        report.print_report(console, readings, seconds=seconds, busy=busy)
+        machine = report.describe_machine(busy)
+        report.print_report(console, readings, machine, seconds=seconds, busy=busy)
         if options.json:
-            told = report.describe(readings, seconds=seconds, busy=busy, is_quick=options.quick)
+            told = report.describe(
+                readings, machine, seconds=seconds, busy=busy, is_quick=options.quick
+            )
             report.write_json(options.json, told)
     if not options.gate:
         return 0

@@ -3,7 +3,7 @@
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +23,25 @@ COLUMNS = ("measure", "median", "p99", "per second", "result", "goal", "stretch"
 
 
 def describe(
-    readings: Sequence[Reading], *, seconds: float, busy: float, is_quick: bool
+    readings: Sequence[Reading],
+    machine: Mapping[str, Any],
+    *,
+    seconds: float,
+    busy: float,
+    is_quick: bool,
 ) -> dict[str, Any]:
     """
     Return the run as JSON's types.
 
     Args:
+        machine: as of `describe_machine`.
         busy: the share of the machine that others used before the run.
     """
     return {
         "quick": is_quick,
         "seconds": round(seconds, 1),
         "trusted": are_trusted(readings, busy=busy),
-        "machine": describe_machine(busy),
+        "machine": dict(machine),
         "measures": [_describe(reading, find_measure(reading.measure)) for reading in readings],
     }
 
@@ -68,7 +74,12 @@ def all_hold(readings: Sequence[Reading]) -> bool:
 
 
 def print_report(
-    console: Console, readings: Sequence[Reading], *, seconds: float, busy: float
+    console: Console,
+    readings: Sequence[Reading],
+    machine: Mapping[str, Any],
+    *,
+    seconds: float,
+    busy: float,
 ) -> None:
     """Print the table, and what must be known before anyone believes it."""
     table = Table(*COLUMNS, title="Consentful's benchmarks")
@@ -91,8 +102,8 @@ def print_report(
     for reading in readings:
         if reading.note:
             console.print(f"{reading.measure}: {reading.note}")
-    machine = ", ".join(f"{name} {fact}" for name, fact in describe_machine(busy).items())
-    console.print(f"Took {seconds:.0f} seconds ({machine}).")
+    facts = ", ".join(f"{name} {fact}" for name, fact in machine.items())
+    console.print(f"Took {seconds:.0f} seconds ({facts}).")
     if busy > BUSY_MOST:
         console.print(
             "No ratio can be trusted: others used the machine before the run began. What takes more"

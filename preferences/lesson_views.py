@@ -1,16 +1,13 @@
 """Searching and ranking what is stored, over HTTP."""
 
-from contextlib import suppress
-
 from django.http import HttpResponse
 from rest_framework.request import Request
 
 from preferences import openapi
 from preferences.ranked import Ranked, rank_preferences
 from preferences.searching import Hit, parse_place, search_preferences
-from preferences.views import read_flag, results_as_json
-from tenants.entries import within
-from tenants.exceptions import InvalidScope, ValidationError
+from preferences.views import check_scopes, read_flag, read_scopes, results_as_json
+from tenants.exceptions import ValidationError
 from tenants.pages import read_limit
 from tenants.roles import READERS
 from tenants.scopes import Scope
@@ -25,22 +22,17 @@ class SearchView(TenantAPIView):
     parameters = {"GET": {"q": False, "scope": True, "limit": False}}
 
     def check_access(self, request: Request) -> None:
-        for text in request.query_params.getlist("scope"):
-            with suppress(InvalidScope):  # a malformed one is a parameter
-                parse_place(text, me=self.caller.subject)
+        check_scopes(request, self.caller, parse_place)
 
     def get(self, request: Request, tenant: str) -> HttpResponse:
         parameters = self.read_parameters()
         if "q" not in parameters:
             raise ValidationError("Say what to search for.", pointer="/query/q")
         limit = read_limit(parameters)
-        texts = parameters.getlist("scope")
-        with within("/query"):
-            places = [parse_place(text, me=self.caller.subject) for text in texts]
         hits, withheld = search_preferences(
             caller=self.caller,
             query=str(parameters["q"]),
-            scopes=places or None,
+            scopes=read_scopes(parameters, self.caller, parse_place) or None,
             limit=limit,
         )
         return answer(results_as_json([Hit.as_json(hit) for hit in hits], withheld))
@@ -54,20 +46,14 @@ class RankedView(TenantAPIView):
     parameters = {"GET": {"scope": True, "term": True, "limit": False, "diverse": False}}
 
     def check_access(self, request: Request) -> None:
-        for text in request.query_params.getlist("scope"):
-            with suppress(InvalidScope):  # a malformed one is a parameter
-                Scope.parse(text, me=self.caller.subject)
+        check_scopes(request, self.caller, Scope.parse)
 
     def get(self, request: Request, tenant: str) -> HttpResponse:
         parameters = self.read_parameters()
         limit = read_limit(parameters)
-        with within("/query"):
-            scopes = [
-                Scope.parse(text, me=self.caller.subject) for text in parameters.getlist("scope")
-            ]
         found, withheld = rank_preferences(
             caller=self.caller,
-            scopes=scopes,
+            scopes=read_scopes(parameters, self.caller, Scope.parse),
             terms=parameters.getlist("term"),
             limit=limit,
             is_diverse=read_flag(parameters, "diverse"),

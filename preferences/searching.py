@@ -83,8 +83,9 @@ def search_preferences(
     Return the live records whose text holds the words of `query`, the best first, and what the gate
     withholds in these scopes, whether or not it would have matched.
 
-    Words are compared without regard to case, as they are written: no other form of a word is found. Those in double quotes must follow each
-    other, ``or`` allows either, a minus leaves out. Opens its own unit of work.
+    Words are compared without regard to case, as they are written: no other form of a word is found.
+    Those in double quotes must follow each other, ``or`` allows either, a minus leaves out. Opens its
+    own unit of work.
 
     Args:
         scopes: where to look, see `parse_place`; those that the caller may not read are left out.

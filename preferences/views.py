@@ -2,7 +2,7 @@
 
 import json
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -190,18 +190,14 @@ class EffectiveView(TenantAPIView):
     parameters = {"GET": {"scope": True, "key": True}}
 
     def check_access(self, request: Request) -> None:
-        for text in request.query_params.getlist("scope"):
-            with suppress(InvalidScope):  # a malformed one is a parameter
-                Scope.parse(text, me=self.caller.subject)
+        check_scopes(request, self.caller, Scope.parse)
 
     def get(self, request: Request, tenant: str) -> HttpResponse:
         parameters = self.read_parameters()
         if not parameters.getlist("scope"):
             raise InvalidScope("Name at least one scope.", pointer="/query/scope")
+        scopes = read_scopes(parameters, self.caller, Scope.parse)
         with within("/query"):
-            scopes = [
-                Scope.parse(text, me=self.caller.subject) for text in parameters.getlist("scope")
-            ]
             keys = [check_key(text) for text in parameters.getlist("key")] or None
         readable = readable_scopes(self.caller, scopes)
         with unit_of_work(
@@ -294,6 +290,21 @@ def record_disclosure(caller: Caller, scope: Scope, key: str | None, purpose: st
         "data.disclosed", tenant_id=caller.tenant_id, actor=caller.actor, subject=scope.subject,
         scope=str(scope), key=key, purpose=purpose, using=database(),
     )  # fmt: skip
+
+
+def check_scopes(request: Request, caller: Caller, parse: Callable[..., object]) -> None:
+    """Refuse ``me`` where the caller stands for nobody, before any parameter is looked at."""
+    for text in request.query_params.getlist("scope"):
+        with suppress(InvalidScope):  # a malformed one is a parameter
+            parse(text, me=caller.subject)
+
+
+def read_scopes[Named](
+    parameters: MultiValueDict[str, str], caller: Caller, parse: Callable[..., Named]
+) -> list[Named]:
+    """Return the scopes that a query names, as `parse` reads them; a malformed one is pointed at."""
+    with within("/query"):
+        return [parse(text, me=caller.subject) for text in parameters.getlist("scope")]
 
 
 def results_as_json(results: Sequence[str], withheld: list[Withheld]) -> str:

@@ -11,6 +11,7 @@ from audit.actors import SYSTEM
 from tenants.checks import EXEMPT_TABLES, check_isolation, find_bypass
 from tenants.models import Tenant
 from tenants.units import unit_of_work
+from tests.factories import unique
 
 OURS = tuple(
     f"consentful_{name}"
@@ -116,9 +117,8 @@ def test_keys_between_tenant_tables_name_the_tenant(superuser: psycopg.Connectio
 
 def test_the_wall_stands_whatever_the_search_path() -> None:
     """As where a view is materialised, a foreign server asks, or `pg_dump` reads: without `public`."""
-    tenant = Tenant.objects.create(slug="without-public")
+    tenant = Tenant.objects.create(slug=unique("without-public"))
     with unit_of_work(tenant_id=tenant.pk, actor=SYSTEM), connection.cursor() as cursor:
         cursor.execute("SET LOCAL search_path = pg_catalog, pg_temp")
         cursor.execute("SELECT count(*) FROM public.consentful_preference")
         assert cursor.fetchone() == (0,)
-        cursor.execute("SET LOCAL search_path = public")
